@@ -425,7 +425,7 @@ public final class CompletionReader {
     static final int TAG_DATA_VALID = 1 << 6;
 
     /**
-     * Whether the device asks for {@link TagList#synchronize}.
+     * Whether the device asks for {@code TagList.synchronize}.
      *
      * @return true if it does
      */

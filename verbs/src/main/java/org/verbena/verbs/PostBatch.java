@@ -23,14 +23,16 @@ import org.verbena.verbs.memory.AccessFlag;
  * <p>When a flush returns, the device has copied what it accepted. What it refuses stays staged, from the refused one
  * on: flush again after completions, or {@link #discard()}.
  */
-public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList {
+public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, PacketBatch {
     /**
      * The largest number of work requests between two flushes. A flush costs one call however many there are; UCX and
      * others find little to gain beyond this, and each connection pays for the slots.
      */
     static final int MAX_STAGED_WRS = 64;
 
-    final VerbsObject owner;
+    /** What the work requests are posted to. */
+    protected final VerbsObject owner;
+
     private final ProtectionDomain domain;
     private final String function;
     private final MemorySegment postFunction;
@@ -41,7 +43,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList 
     private final long nextOffset;
 
     /** Slots, then SGEs, then what subclasses need, then the pointer through which C names a refused work request. */
-    final MemorySegment memory;
+    protected final MemorySegment memory;
 
     private final long base;
     private final long sgesAt;
@@ -146,7 +148,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList 
      *
      * @return where the slot is in {@link #memory}
      */
-    final long begin() {
+    protected final long begin() {
         owner.nativeAddress();
         if (tail == capacityWrs) {
             throw new IllegalStateException(
@@ -164,7 +166,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList 
      *
      * @return where its slot is in {@link #memory}
      */
-    final long current() {
+    protected final long current() {
         if (current == NONE) {
             throw new IllegalStateException("no work request has been begun, or the last one was refused");
         }
@@ -217,8 +219,12 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList 
         return sges;
     }
 
-    /** Which slot is being filled. */
-    final int currentSlot() {
+    /**
+     * Which slot is being filled.
+     *
+     * @return from 0
+     */
+    protected final int currentSlot() {
         return tail - 1;
     }
 
@@ -231,7 +237,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList 
      * @param localKey of the region, or anything for inline data
      * @return how many elements there are now
      */
-    final int addSge(long address, int lengthBytes, int localKey) {
+    protected final int addSge(long address, int lengthBytes, int localKey) {
         if (lengthBytes == 0 && !passesEmptyPieces) {
             return sges;
         }
@@ -253,7 +259,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList 
      * @param lengthBytes how long it is
      * @param rights C's bits that the region must have
      */
-    final void checkPiece(MemoryRegion region, long offsetBytes, int lengthBytes, int rights) {
+    protected final void checkPiece(MemoryRegion region, long offsetBytes, int lengthBytes, int rights) {
         current();
         if (offsetBytes < 0 || lengthBytes < 0 || offsetBytes > region.lengthBytes() - lengthBytes) {
             throw refuseOutside("offset " + offsetBytes + " and length " + lengthBytes + " are outside the " + region);
@@ -325,7 +331,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList 
      * @param refused address of a pointer to the first one that is refused
      * @return errno, as the device's library puts it
      */
-    abstract int post(MemorySegment pointer, long queue, long first, long refused);
+    protected abstract int post(MemorySegment pointer, long queue, long first, long refused);
 
     /**
      * Finds out which work requests the device refused. Drivers report it in four ways: by errno (most); by its

@@ -275,22 +275,6 @@ public final class ProtectionDomain extends VerbsObject {
         return SharedReceiveQueue.create(this, depthWrs, maxSges);
     }
 
-    /**
-     * Creates a shared receive queue that matches messages by their tags.
-     *
-     * @param depthWrs receives for unexpected messages it holds at least, 1 or more
-     * @param maxSges scatter/gather elements in one of them, 1 or more
-     * @param maxTags tags that may wait in its {@link SharedReceiveQueue#tagList()}, 1 or more
-     * @param maxTagOperations operations on the list that may be outstanding, 1 or more
-     * @param completions where receives and operations complete
-     * @return the queue; the caller closes it
-     * @throws VerbsException the device does not match tags, or refused
-     */
-    public SharedReceiveQueue createTagMatchingReceiveQueue(
-            int depthWrs, int maxSges, int maxTags, int maxTagOperations, CompletionQueue completions) {
-        return SharedReceiveQueue.createTagMatching(this, depthWrs, maxSges, maxTags, maxTagOperations, completions);
-    }
-
     @Override
     protected void destroy(long closing) {
         destroyer.accept(closing);

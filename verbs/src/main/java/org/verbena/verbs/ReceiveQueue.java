@@ -99,7 +99,7 @@ public final class ReceiveQueue extends PostBatch {
     }
 
     @Override
-    int post(MemorySegment pointer, long queue, long first, long refused) {
+    protected int post(MemorySegment pointer, long queue, long first, long refused) {
         return switch (kind) {
             case QUEUE_PAIR -> VerbsOps.postRecv(pointer, queue, first, refused);
             case SHARED -> VerbsOps.postSrqRecv(pointer, queue, first, refused);

@@ -536,7 +536,7 @@ public final class SendQueue extends PostBatch {
     }
 
     @Override
-    int post(MemorySegment pointer, long queue, long first, long refused) {
+    protected int post(MemorySegment pointer, long queue, long first, long refused) {
         return VerbsOps.postSend(pointer, queue, first, refused);
     }
 }

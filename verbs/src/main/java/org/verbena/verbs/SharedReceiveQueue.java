@@ -1,6 +1,10 @@
 package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import java.util.function.BiFunction;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.ffm.CStruct;
@@ -9,12 +13,12 @@ import org.verbena.verbs.ffm.IbvSrq;
 import org.verbena.verbs.ffm.IbvSrqAttr;
 import org.verbena.verbs.ffm.IbvSrqInitAttr;
 import org.verbena.verbs.ffm.IbvSrqInitAttrEx;
-import org.verbena.verbs.ffm.IbvTmCap;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.internal.Seam;
 
 /**
  * Receives that several queue pairs draw from. Posting belongs to one thread at a time.
@@ -32,12 +36,12 @@ public final class SharedReceiveQueue extends VerbsObject {
     private final int maxSges;
     private final ReceiveQueue queue;
 
-    /** Of a queue that matches tags. */
-    private final @Nullable TagList tags;
+    /** By which more than receives are posted. */
+    private final @Nullable PacketBatch more;
 
     private SharedReceiveQueue(
             long address, ProtectionDomain domain, int depthWrs, int maxSges, VerbsObject... parents) {
-        this(address, domain, depthWrs, maxSges, null, 0, 0, parents);
+        this(address, domain, depthWrs, maxSges, queue -> null, parents);
     }
 
     private SharedReceiveQueue(
@@ -45,9 +49,7 @@ public final class SharedReceiveQueue extends VerbsObject {
             ProtectionDomain domain,
             int depthWrs,
             int maxSges,
-            @Nullable MemorySegment tagFunction,
-            int depthTagOperations,
-            int maxTagSges,
+            Function<SharedReceiveQueue, @Nullable PacketBatch> more,
             VerbsObject... parents) {
         super(address, parents);
         this.domain = domain;
@@ -61,7 +63,7 @@ public final class SharedReceiveQueue extends VerbsObject {
                 depthWrs,
                 maxSges);
         try {
-            this.tags = tagFunction == null ? null : new TagList(this, tagFunction, depthTagOperations, maxTagSges);
+            this.more = more.apply(this);
         } catch (Throwable noMemory) {
             queue.free();
             throw noMemory;
@@ -94,70 +96,75 @@ public final class SharedReceiveQueue extends VerbsObject {
 
     static SharedReceiveQueue createXrc(
             ProtectionDomain domain, int depthWrs, int maxSges, XrcDomain xrc, CompletionQueue completions) {
-        Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
-        Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
-        domain.context().checkOwns(completions, completions.context(), domain);
         domain.context().checkOwns(xrc, xrc.context(), domain);
-        VerbsObject[] parents = {domain, xrc, completions};
-        return make(parents, arena -> {
-            MemorySegment function =
-                    domain.context().extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
-            MemorySegment attr = arena.allocate(IbvSrqInitAttrEx.LAYOUT);
-            attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
-            attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE, maxSges);
-            attr.set(CStruct.U32, IbvSrqInitAttrEx.COMP_MASK, XRC_MASK);
-            attr.set(CStruct.ENUM, IbvSrqInitAttrEx.SRQ_TYPE, XRC_TYPE);
-            attr.set(CStruct.PTR, IbvSrqInitAttrEx.PD, domain.nativeAddress());
-            attr.set(CStruct.PTR, IbvSrqInitAttrEx.XRCD, xrc.nativeAddress());
-            attr.set(CStruct.PTR, IbvSrqInitAttrEx.CQ, completions.nativeAddress());
-            long srq = Calls.create(
-                    "ibv_create_srq_ex",
-                    "XRC, max_wr=" + depthWrs + ", max_sge=" + maxSges,
-                    errno -> VerbsOps.createSrqEx(
-                            function, errno, domain.context().nativeAddress(), attr.address()));
-            return own(
-                    srq,
-                    made -> new SharedReceiveQueue(
-                            made,
-                            domain,
-                            attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR),
-                            attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
-                            parents),
-                    LibIbverbs::destroySrq);
-        });
+        return createExtended(
+                domain,
+                depthWrs,
+                maxSges,
+                completions,
+                "XRC",
+                attr -> {
+                    attr.set(CStruct.U32, IbvSrqInitAttrEx.COMP_MASK, XRC_MASK);
+                    attr.set(CStruct.ENUM, IbvSrqInitAttrEx.SRQ_TYPE, XRC_TYPE);
+                    attr.set(CStruct.PTR, IbvSrqInitAttrEx.XRCD, xrc.nativeAddress());
+                },
+                (queue, attr) -> null,
+                domain,
+                xrc,
+                completions);
     }
 
-    static SharedReceiveQueue createTagMatching(
+    /**
+     * Creates a queue of a kind that the module {@code org.verbena.verbs.packet} has.
+     *
+     * @param seam shows that the module may do so
+     * @param domain of the memory
+     * @param depthWrs receives it holds at least, 1 or more
+     * @param maxSges scatter/gather elements in one of them, 1 or more
+     * @param completions where they complete
+     * @param kind what it is, for the message of a refusal
+     * @param writer writes what an {@code ibv_srq_init_attr_ex} has for this kind
+     * @param more makes what posts more than receives, of the queue and of the struct with what was granted
+     * @return the queue; the caller closes it
+     * @throws VerbsException the device does not have this kind, or refused
+     */
+    public static SharedReceiveQueue create(
+            Seam seam,
             ProtectionDomain domain,
             int depthWrs,
             int maxSges,
-            int maxTags,
-            int maxTagOperations,
-            CompletionQueue completions) {
+            CompletionQueue completions,
+            String kind,
+            Consumer<MemorySegment> writer,
+            BiFunction<SharedReceiveQueue, MemorySegment, PacketBatch> more) {
+        Objects.requireNonNull(seam);
+        return createExtended(domain, depthWrs, maxSges, completions, kind, writer, more, domain, completions);
+    }
+
+    private static SharedReceiveQueue createExtended(
+            ProtectionDomain domain,
+            int depthWrs,
+            int maxSges,
+            CompletionQueue completions,
+            String kind,
+            Consumer<MemorySegment> writer,
+            BiFunction<SharedReceiveQueue, MemorySegment, @Nullable PacketBatch> more,
+            VerbsObject... parents) {
         Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
         Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
-        Ranges.check("maxTags", maxTags, 1, Integer.MAX_VALUE);
-        Ranges.check("maxTagOperations", maxTagOperations, 1, Integer.MAX_VALUE);
         Context context = domain.context();
         context.checkOwns(completions, completions.context(), domain);
-        VerbsObject[] parents = {domain, completions};
         return make(parents, arena -> {
             MemorySegment function = context.extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
-            MemorySegment post = context.extendedOperation("ibv_post_srq_ops", VerbsContext.POST_SRQ_OPS);
-            int maxTagSges = Math.clamp(context.queryDeviceExtended().maxTagSges(), 1, MAX_TAG_SGES);
             MemorySegment attr = arena.allocate(IbvSrqInitAttrEx.LAYOUT);
             attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
             attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE, maxSges);
-            attr.set(CStruct.U32, IbvSrqInitAttrEx.COMP_MASK, TAG_MATCHING_MASK);
-            attr.set(CStruct.ENUM, IbvSrqInitAttrEx.SRQ_TYPE, TAG_MATCHING_TYPE);
             attr.set(CStruct.PTR, IbvSrqInitAttrEx.PD, domain.nativeAddress());
             attr.set(CStruct.PTR, IbvSrqInitAttrEx.CQ, completions.nativeAddress());
-            attr.set(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_NUM_TAGS, maxTags);
-            attr.set(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_OPS, maxTagOperations);
+            writer.accept(attr);
             long srq = Calls.create(
                     "ibv_create_srq_ex",
-                    "tag matching, max_wr=" + depthWrs + ", max_sge=" + maxSges + ", max_num_tags=" + maxTags
-                            + ", max_ops=" + maxTagOperations,
+                    kind + ", max_wr=" + depthWrs + ", max_sge=" + maxSges,
                     errno -> VerbsOps.createSrqEx(function, errno, context.nativeAddress(), attr.address()));
             return own(
                     srq,
@@ -166,22 +173,11 @@ public final class SharedReceiveQueue extends VerbsObject {
                             domain,
                             attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR),
                             attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
-                            post,
-                            attr.get(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_OPS),
-                            maxTagSges,
+                            queue -> more.apply(queue, attr),
                             parents),
                     LibIbverbs::destroySrq);
         });
     }
-
-    /** {@code IBV_SRQ_INIT_ATTR_TYPE | _PD | _CQ | _TM}. */
-    static final int TAG_MATCHING_MASK = 1 | 1 << 1 | 1 << 3 | 1 << 4;
-
-    /** {@code IBV_SRQT_TM}. */
-    static final int TAG_MATCHING_TYPE = 2;
-
-    /** Devices have one. */
-    private static final int MAX_TAG_SGES = 16;
 
     /** {@code IBV_SRQ_INIT_ATTR_TYPE | _PD | _XRCD | _CQ}. */
     private static final int XRC_MASK = 1 | 1 << 1 | 1 << 2 | 1 << 3;
@@ -220,21 +216,6 @@ public final class SharedReceiveQueue extends VerbsObject {
      */
     public ReceiveQueue receiveQueue() {
         return queue;
-    }
-
-    /**
-     * Adds and removes tags.
-     *
-     * @return its list
-     * @throws IllegalStateException it was not created for tag matching
-     */
-    public TagList tagList() {
-        TagList own = tags;
-        if (own == null) {
-            throw new IllegalStateException(
-                    this + " matches no tags: see ProtectionDomain.createTagMatchingReceiveQueue");
-        }
-        return own;
     }
 
     /**
@@ -318,8 +299,8 @@ public final class SharedReceiveQueue extends VerbsObject {
     @Override
     protected void freeMemory() {
         queue.free();
-        if (tags != null) {
-            tags.free();
+        if (more != null) {
+            more.free();
         }
     }
 

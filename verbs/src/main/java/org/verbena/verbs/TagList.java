@@ -4,7 +4,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvOpsWr;
+import org.verbena.verbs.ffm.IbvSrqInitAttrEx;
+import org.verbena.verbs.ffm.IbvTmCap;
+import org.verbena.verbs.ffm.Ranges;
+import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.internal.Seam;
 import org.verbena.verbs.memory.AccessFlag;
 
 /**
@@ -24,7 +29,7 @@ import org.verbena.verbs.memory.AccessFlag;
  *
  * <p>Source: ibv_post_srq_ops(3)
  */
-public final class TagList extends PostBatch {
+public final class TagList extends PacketBatch implements AutoCloseable {
     /** {@code IBV_OPS_SIGNALED}. */
     static final int SIGNALED = 1;
 
@@ -43,18 +48,92 @@ public final class TagList extends PostBatch {
     /** The highest handle that the device gave, unsigned; -1 before the first. Devices look handles up in a table. */
     private long highestHandle = -1;
 
-    TagList(SharedReceiveQueue owner, MemorySegment postFunction, int depthOperations, int maxSges) {
+    private final SharedReceiveQueue queue;
+
+    private TagList(SharedReceiveQueue queue, MemorySegment postFunction, int depthOperations, int maxSges) {
         super(
-                owner,
-                owner.domain(),
+                Seam.PACKET,
+                queue,
                 "ibv_post_srq_ops",
                 postFunction,
                 depthOperations,
                 maxSges,
                 IbvOpsWr.SIZE,
                 IbvOpsWr.NEXT,
-                IbvOpsWr.TM_ADD_SG_LIST,
-                0);
+                IbvOpsWr.TM_ADD_SG_LIST);
+        this.queue = queue;
+    }
+
+    /**
+     * Creates a shared receive queue that matches messages by their tags, and its list.
+     *
+     * @param domain of the memory
+     * @param depthWrs receives for unexpected messages it holds at least, 1 or more
+     * @param maxSges scatter/gather elements in one of them, 1 or more
+     * @param maxTags tags that may wait in the list, 1 or more
+     * @param maxTagOperations operations on the list that may be outstanding, 1 or more
+     * @param completions where receives and operations complete
+     * @return the list; the caller closes it, which closes its {@link #queue()}
+     * @throws VerbsException the device does not match tags, or refused
+     */
+    public static TagList create(
+            ProtectionDomain domain,
+            int depthWrs,
+            int maxSges,
+            int maxTags,
+            int maxTagOperations,
+            CompletionQueue completions) {
+        Ranges.check("maxTags", maxTags, 1, Integer.MAX_VALUE);
+        Ranges.check("maxTagOperations", maxTagOperations, 1, Integer.MAX_VALUE);
+        TagList[] list = new TagList[1];
+        SharedReceiveQueue made = SharedReceiveQueue.create(
+                Seam.PACKET,
+                domain,
+                depthWrs,
+                maxSges,
+                completions,
+                "tag matching, max_num_tags=" + maxTags + ", max_ops=" + maxTagOperations,
+                attr -> {
+                    attr.set(CStruct.U32, IbvSrqInitAttrEx.COMP_MASK, TAG_MATCHING_MASK);
+                    attr.set(CStruct.ENUM, IbvSrqInitAttrEx.SRQ_TYPE, TAG_MATCHING_TYPE);
+                    attr.set(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_NUM_TAGS, maxTags);
+                    attr.set(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_OPS, maxTagOperations);
+                },
+                (queue, attr) -> {
+                    Context context = domain.context();
+                    list[0] = new TagList(
+                            queue,
+                            operation(context, "ibv_post_srq_ops", VerbsContext.POST_SRQ_OPS),
+                            attr.get(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_OPS),
+                            Math.clamp(context.queryDeviceExtended().maxTagSges(), 1, MAX_TAG_SGES));
+                    return list[0];
+                });
+        return Objects.requireNonNull(list[0], made::toString);
+    }
+
+    /** {@code IBV_SRQ_INIT_ATTR_TYPE | _PD | _CQ | _TM}. */
+    static final int TAG_MATCHING_MASK = 1 | 1 << 1 | 1 << 3 | 1 << 4;
+
+    /** {@code IBV_SRQT_TM}. */
+    static final int TAG_MATCHING_TYPE = 2;
+
+    /** Devices have one. */
+    private static final int MAX_TAG_SGES = 16;
+
+    /**
+     * The queue whose messages are matched. Queue pairs are created with it, and it takes the receives for messages that
+     * match no tag.
+     *
+     * @return the queue
+     */
+    public SharedReceiveQueue queue() {
+        return queue;
+    }
+
+    /** Closes the queue. */
+    @Override
+    public void close() {
+        queue.close();
     }
 
     /**
@@ -190,7 +269,7 @@ public final class TagList extends PostBatch {
     }
 
     @Override
-    int post(MemorySegment pointer, long queue, long first, long refused) {
+    protected int post(MemorySegment pointer, long queue, long first, long refused) {
         int result = VerbsOps.postSrqOps(pointer, queue, first, refused);
         long end = memory.get(CStruct.PTR, refused - memory.address());
         if (result == 0 || end != 0) {

@@ -295,7 +295,6 @@ class ObjectTreeTest {
                 () -> domain.registerMemory(arena.allocate(64), WRITE),
                 () -> domain.allocateMemoryWindow(WindowType.TYPE_2),
                 () -> domain.createSharedReceiveQueue(8, 1),
-                () -> domain.createTagMatchingReceiveQueue(4, 1, 16, 3, completions),
                 () -> domain.createQueuePair(options),
                 () -> domain.createQueuePair(options, building));
         for (ThrowingCallable creation : creations) {

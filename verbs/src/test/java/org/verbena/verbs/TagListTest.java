@@ -24,7 +24,7 @@ class TagListTest {
     private ProtectionDomain domain;
     private CompletionQueue completions;
     private MemoryRegion region;
-    private SharedReceiveQueue queue;
+    private TagList list;
 
     @BeforeEach
     void open() throws Exception {
@@ -34,12 +34,12 @@ class TagListTest {
         domain = context.allocateProtectionDomain();
         completions = context.createCompletionQueue(8);
         region = domain.registerMemory(arena.allocate(64, 8), EnumSet.of(AccessFlag.LOCAL_WRITE));
-        queue = domain.createTagMatchingReceiveQueue(4, 1, 16, 3, completions);
+        list = TagList.create(domain, 4, 1, 16, 3, completions);
     }
 
     @AfterEach
     void close() {
-        queue.close();
+        list.close();
         region.close();
         completions.close();
         domain.close();
@@ -61,30 +61,22 @@ class TagListTest {
         assertThat(Stub.number("stub_argument", 1)).isEqualTo(2);
         assertThat(Stub.number("stub_argument", 2)).isZero();
         assertThat(Stub.number("stub_argument", 3)).isEqualTo(completions.nativeAddress());
-        assertThat(queue.tagList().capacityWrs()).isEqualTo(3);
-        assertThat(queue.tagList().maxSges()).isEqualTo(2);
-        queue.receiveQueue().receive(1).piece(region, 0, 8);
-        queue.receiveQueue().flush();
+        assertThat(list.capacityWrs()).isEqualTo(3);
+        assertThat(list.maxSges()).isEqualTo(2);
+        list.queue().receiveQueue().receive(1).piece(region, 0, 8);
+        list.queue().receiveQueue().flush();
         assertThat(Stub.postedCount()).isEqualTo(1);
         assertThatIllegalStateException().isThrownBy(completions::close).withMessageContaining("SharedReceiveQueue");
-        try (SharedReceiveQueue plain = domain.createSharedReceiveQueue(1, 1)) {
-            assertThatIllegalStateException()
-                    .isThrownBy(plain::tagList)
-                    .withMessageContaining("createTagMatchingReceiveQueue");
-        }
-        assertThatIllegalArgumentException()
-                .isThrownBy(() -> domain.createTagMatchingReceiveQueue(1, 1, 0, 1, completions));
-        assertThatIllegalArgumentException()
-                .isThrownBy(() -> domain.createTagMatchingReceiveQueue(1, 1, 1, 0, completions));
+        assertThatIllegalArgumentException().isThrownBy(() -> TagList.create(domain, 1, 1, 0, 1, completions));
+        assertThatIllegalArgumentException().isThrownBy(() -> TagList.create(domain, 1, 1, 1, 0, completions));
         Stub.failNext("stub_create_srq_ex", Errno.EOPNOTSUPP);
-        assertThatThrownBy(() -> domain.createTagMatchingReceiveQueue(1, 1, 1, 1, completions))
+        assertThatThrownBy(() -> TagList.create(domain, 1, 1, 1, 1, completions))
                 .hasMessageContaining("tag matching")
                 .hasMessageContaining("maxTags");
     }
 
     @Test
     void operationsArriveAsGivenAndGiveHandles() {
-        TagList list = queue.tagList();
         int first = list.add(1, true, 42, 0x1234, -1)
                 .piece(region, 8, 16)
                 .piece(region, 32, 4)
@@ -107,7 +99,7 @@ class TagListTest {
         assertThatIllegalStateException().isThrownBy(() -> list.handle(third));
         assertThatThrownBy(() -> list.handle(3)).isInstanceOf(IndexOutOfBoundsException.class);
         assertThatThrownBy(() -> list.handle(-1)).isInstanceOf(IndexOutOfBoundsException.class);
-        Stub.call("stub_tag_ops_done", queue.nativeAddress());
+        Stub.call("stub_tag_ops_done", list.queue().nativeAddress());
         list.remove(4, true, 8);
         // Its slot is in use again.
         assertThatIllegalStateException().isThrownBy(() -> list.handle(first));
@@ -118,7 +110,6 @@ class TagListTest {
 
     @Test
     void refusedOperationsStayStaged() {
-        TagList list = queue.tagList();
         list.add(1, true, 1, 1, -1);
         list.flush();
         int taken = list.add(2, true, 2, 2, -1).slot();
@@ -134,7 +125,7 @@ class TagListTest {
         assertThat(list.handle(taken)).isEqualTo(8);
         assertThatIllegalStateException().isThrownBy(() -> list.handle(refused));
         assertThat(list.tryFlush()).isEqualTo(Errno.ENOMEM);
-        Stub.call("stub_tag_ops_done", queue.nativeAddress());
+        Stub.call("stub_tag_ops_done", list.queue().nativeAddress());
         list.flush();
         assertThat(Stub.text("stub_text")).startsWith("[id=4 ");
         assertThat(list.handle(refused)).isEqualTo(7);
@@ -147,7 +138,6 @@ class TagListTest {
 
     @Test
     void whatWouldHarmTheDeviceIsRefused() {
-        TagList list = queue.tagList();
         // Devices look handles up in a table without looking at its end.
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> list.remove(1, true, 0))
@@ -177,11 +167,10 @@ class TagListTest {
                 .isThrownBy(() -> list.piece(region, 0, 1))
                 .withMessageContaining("more than 2");
         assertThat(list.stagedWrs()).isZero();
-        SharedReceiveQueue closed = domain.createTagMatchingReceiveQueue(1, 1, 1, 1, completions);
-        TagList gone = closed.tagList();
+        TagList gone = TagList.create(domain, 1, 1, 1, 1, completions);
         gone.add(1, true, 1, 1, -1);
         gone.flush();
-        closed.close();
+        gone.close();
         assertThatIllegalStateException().isThrownBy(() -> gone.add(1, true, 1, 1, -1));
         assertThatIllegalStateException().isThrownBy(() -> gone.remove(1, true, 7));
         assertThatIllegalStateException().isThrownBy(gone::flush);
@@ -218,12 +207,12 @@ class TagListTest {
         try (Context older = Verbs.device("stub0").open();
                 ProtectionDomain olderDomain = older.allocateProtectionDomain();
                 CompletionQueue olderCompletions = older.createCompletionQueue(8)) {
-            assertThatThrownBy(() -> olderDomain.createTagMatchingReceiveQueue(1, 1, 1, 1, olderCompletions))
+            assertThatThrownBy(() -> TagList.create(olderDomain, 1, 1, 1, 1, olderCompletions))
                     .isInstanceOf(VerbsException.class)
                     .hasMessageContaining("ibv_create_srq_ex")
                     .hasMessageContaining("EOPNOTSUPP");
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> domain.createTagMatchingReceiveQueue(1, 1, 1, 1, olderCompletions))
+                    .isThrownBy(() -> TagList.create(domain, 1, 1, 1, 1, olderCompletions))
                     .withMessageContaining("another context");
         }
     }

@@ -35,6 +35,7 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.TagList;
 import org.verbena.verbs.Verbs;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
@@ -475,7 +476,7 @@ class VerbsSurfaceTest {
             assertUnsupported("ibv_alloc_dm", () -> context.allocateDeviceMemory(4096, 0));
             assertUnsupported("ibv_alloc_null_mr", domain::allocateNullRegion);
             assertUnsupported("ibv_open_xrcd", context::openXrcDomain);
-            assertUnsupported("ibv_create_srq_ex", () -> domain.createTagMatchingReceiveQueue(4, 1, 4, 4, completions));
+            assertUnsupported("ibv_create_srq_ex", () -> TagList.create(domain, 4, 1, 4, 4, completions));
             assertUnsupported("ibv_alloc_td", context::allocateThreadDomain);
             assertUnsupported("ibv_alloc_parent_domain", () -> context.allocateParentDomain(domain, null));
             assertUnsupported("ibv_modify_cq", () -> completions.moderate(16, 10));

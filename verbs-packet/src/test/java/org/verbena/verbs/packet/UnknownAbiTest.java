@@ -15,6 +15,7 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.Stub;
+import org.verbena.verbs.TagList;
 import org.verbena.verbs.Verbs;
 
 @Timeout(240)
@@ -35,6 +36,7 @@ class UnknownAbiTest {
             Stub.call("stub_break_abi", 7);
             for (ThrowingCallable creation : List.<ThrowingCallable>of(
                     () -> Counters.create(context),
+                    () -> TagList.create(domain, 4, 1, 16, 3, completions),
                     () -> FlowAction.create(context, esp),
                     () -> IndirectionTable.create(context, List.of(work)),
                     () -> ReceiveWorkQueue.create(domain, 3, 1, completions, Set.of()),
