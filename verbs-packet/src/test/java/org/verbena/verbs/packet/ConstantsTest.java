@@ -21,6 +21,7 @@ class ConstantsTest {
             FlowRuleType.class,
             FlowSpecType.class,
             ReceiveHashField.class,
+            TagOperation.class,
             WorkQueueFlag.class,
             WorkQueueState.class);
 
@@ -48,8 +49,15 @@ class ConstantsTest {
         bound.put("IBV_FLOW_ACTION_ESP_KEYMAT_AES_GCM", (long) EspParameters.AES_GCM);
         bound.put("IBV_FLOW_ACTION_IV_ALGO_SEQ", (long) EspParameters.SEQUENTIAL_VECTORS);
         bound.put("IBV_FLOW_ACTION_ESP_REPLAY_BMP", (long) EspParameters.REPLAY_BITMAP);
+        bound.put("IBV_OPS_SIGNALED", (long) TagList.SIGNALED);
+        bound.put("IBV_OPS_TM_SYNC", (long) TagList.SYNC);
+        bound.put("IBV_SRQT_TM", (long) TagList.TAG_MATCHING_TYPE);
         Map<String, String> expressions = new LinkedHashMap<>();
         bound.keySet().forEach(name -> expressions.put(name, name));
+        bound.put("tag_matching_mask", (long) TagList.TAG_MATCHING_MASK);
+        expressions.put(
+                "tag_matching_mask",
+                "IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM");
         assertThat(CProbe.evaluate(List.of("infiniband/verbs.h"), expressions)).isEqualTo(bound);
         System.out.println(bound.size() + " constants compared");
     }

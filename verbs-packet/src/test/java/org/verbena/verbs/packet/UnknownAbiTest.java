@@ -15,7 +15,6 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.Stub;
-import org.verbena.verbs.TagList;
 import org.verbena.verbs.Verbs;
 
 @Timeout(240)

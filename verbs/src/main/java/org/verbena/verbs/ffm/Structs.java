@@ -56,7 +56,6 @@ public final class Structs {
             IbvQpInitAttrEx.LAYOUT,
             IbvQpOpenAttr.LAYOUT,
             IbvQpRateLimitAttr.LAYOUT,
-            IbvOpsWr.LAYOUT,
             IbvMwBind.LAYOUT,
             IbvQpEx.LAYOUT,
             IbvEce.LAYOUT,

@@ -295,18 +295,6 @@ public final class VerbsOps {
         }
     }
 
-    private static final MethodHandle POST_SRQ_OPS =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR));
-
-    /** {@code int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *op, struct ibv_ops_wr **bad_op);} */
-    public static int postSrqOps(MemorySegment function, long srq, long op, long badOp) {
-        try {
-            return (int) POST_SRQ_OPS.invokeExact(function, srq, op, badOp);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
     private static final LazyHandle QUERY_RT_VALUES =
             new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
 

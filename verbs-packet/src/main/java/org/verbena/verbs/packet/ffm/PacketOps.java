@@ -2,6 +2,7 @@ package org.verbena.verbs.packet.ffm;
 
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.LazyHandle;
@@ -188,6 +189,18 @@ public final class PacketOps {
     public static int destroyRwqIndTable(MemorySegment function, long rwqIndTable) {
         try {
             return (int) DESTROY_RWQ_IND_TABLE.get().invokeExact(function, rwqIndTable);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle POST_SRQ_OPS =
+            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR));
+
+    /** {@code int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *op, struct ibv_ops_wr **bad_op);} */
+    public static int postSrqOps(MemorySegment function, long srq, long op, long badOp) {
+        try {
+            return (int) POST_SRQ_OPS.invokeExact(function, srq, op, badOp);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }

@@ -6,6 +6,7 @@ import java.util.List;
 /** Every struct of raw packets that is bound, for the layout test. */
 public final class PacketStructs {
     public static final List<GroupLayout> ALL = List.of(
+            IbvOpsWr.LAYOUT,
             IbvFlowAttr.LAYOUT,
             IbvFlow.LAYOUT,
             IbvFlowEthFilter.LAYOUT,

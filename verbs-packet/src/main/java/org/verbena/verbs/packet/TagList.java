@@ -1,16 +1,24 @@
-package org.verbena.verbs;
+package org.verbena.verbs.packet;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.verbena.verbs.CompletionQueue;
+import org.verbena.verbs.CompletionReader;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.PacketBatch;
+import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.SharedReceiveQueue;
+import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.ffm.CStruct;
-import org.verbena.verbs.ffm.IbvOpsWr;
 import org.verbena.verbs.ffm.IbvSrqInitAttrEx;
 import org.verbena.verbs.ffm.IbvTmCap;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
-import org.verbena.verbs.ffm.VerbsOps;
 import org.verbena.verbs.internal.Seam;
 import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.packet.ffm.IbvOpsWr;
+import org.verbena.verbs.packet.ffm.PacketOps;
 
 /**
  * The tags that a shared receive queue matches messages by: a message with a tag in the list goes to that tag's memory,
@@ -270,7 +278,7 @@ public final class TagList extends PacketBatch implements AutoCloseable {
 
     @Override
     protected int post(MemorySegment pointer, long queue, long first, long refused) {
-        int result = VerbsOps.postSrqOps(pointer, queue, first, refused);
+        int result = PacketOps.postSrqOps(pointer, queue, first, refused);
         long end = memory.get(CStruct.PTR, refused - memory.address());
         if (result == 0 || end != 0) {
             noteHandles(first, end);

@@ -1,4 +1,4 @@
-package org.verbena.verbs;
+package org.verbena.verbs.packet;
 
 import org.verbena.verbs.ffm.NativeConstant;
 

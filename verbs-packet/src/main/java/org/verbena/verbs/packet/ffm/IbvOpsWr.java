@@ -1,6 +1,7 @@
-package org.verbena.verbs.ffm;
+package org.verbena.verbs.packet.ffm;
 
 import java.lang.foreign.StructLayout;
+import org.verbena.verbs.ffm.CStruct;
 
 /** {@code struct ibv_ops_wr}: a tag-matching request. Source: infiniband/verbs.h */
 public final class IbvOpsWr {

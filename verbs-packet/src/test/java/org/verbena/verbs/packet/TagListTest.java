@@ -1,4 +1,4 @@
-package org.verbena.verbs;
+package org.verbena.verbs.packet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -11,6 +11,14 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.verbs.CompletionQueue;
+import org.verbena.verbs.CompletionReader;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.Stub;
+import org.verbena.verbs.Verbs;
+import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.work.CompletionField;
