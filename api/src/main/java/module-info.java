@@ -9,4 +9,5 @@ module org.verbena.api {
 
     exports org.verbena.api;
     exports org.verbena.api.metrics;
+    exports org.verbena.api.ring;
 }

@@ -13,7 +13,7 @@ import java.util.EnumSet;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.verbena.api.Exchange;
 import org.verbena.api.RdmaChannel;
-import org.verbena.samples.ring.Ring;
+import org.verbena.api.ring.RecordRing;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
@@ -51,7 +51,7 @@ final class PerfProtocol {
     static final byte PORT = 'p';
 
     /**
-     * A request for a {@link Ring}: {@link #ECHO} or {@link #COUNT}, its capacity (an int), and the token of the
+     * A request for a {@link RecordRing}: {@link #ECHO} or {@link #COUNT}, its capacity (an int), and the token of the
      * client's ring. The reply is the token of the server's. It replaces the one that the connection had.
      */
     static final byte RING = 'r';
@@ -195,12 +195,12 @@ final class PerfProtocol {
             throw new IllegalArgumentException("no server makes a ring of " + capacityBytes + " bytes");
         }
         RemoteMemory token = RemoteMemory.decode(ByteBufUtil.getBytes(request));
-        if (channel.pipeline().get(Ring.class) != null) {
-            channel.pipeline().remove(Ring.class);
+        if (channel.pipeline().get(RecordRing.class) != null) {
+            channel.pipeline().remove(RecordRing.class);
         }
         long[] counted = counted(channel);
-        Ring[] made = new Ring[1];
-        Ring ring = new Ring(channel, capacityBytes, capacityBytes, record -> {
+        RecordRing[] made = new RecordRing[1];
+        RecordRing ring = new RecordRing(channel, capacityBytes, capacityBytes, record -> {
             counted[0]++;
             if (isEcho) {
                 int bytes = (int) record.byteSize();

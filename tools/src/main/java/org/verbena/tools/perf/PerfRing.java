@@ -5,7 +5,7 @@ import io.netty.util.concurrent.Future;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
-import org.verbena.samples.ring.Ring;
+import org.verbena.api.ring.RecordRing;
 import org.verbena.transport.RemoteMemory;
 
 /** Records in rings of memory that the peer writes: one at the server, and one here for what comes back. */
@@ -23,7 +23,7 @@ final class PerfRing implements PerfSubject {
     private final PerfConnection connection;
     private final RdmaChannel channel;
     private final Echoes echoes;
-    private @Nullable Ring last;
+    private @Nullable RecordRing last;
 
     PerfRing(PerfConnection connection) {
         this.connection = connection;
@@ -41,12 +41,12 @@ final class PerfRing implements PerfSubject {
     public Supplier<Future<?>> operation(PerfTest test, boolean isLatency, int bytes, PerfClient.Load load)
             throws InterruptedException {
         int capacityBytes = capacityBytes(bytes, load.window());
-        Ring ring = new Ring(channel, capacityBytes, Integer.MAX_VALUE, record -> echoes.arrived());
+        RecordRing ring = new RecordRing(channel, capacityBytes, Integer.MAX_VALUE, record -> echoes.arrived());
         // Behind the one before, which takes what belongs to it until the server has the new one.
         channel.pipeline().addLast(ring);
         RemoteMemory token =
                 connection.ring(isLatency ? PerfProtocol.ECHO : PerfProtocol.COUNT, capacityBytes, ring.token());
-        Ring before = last;
+        RecordRing before = last;
         last = ring;
         channel.eventLoop()
                 .submit(() -> {

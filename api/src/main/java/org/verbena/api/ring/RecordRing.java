@@ -1,4 +1,4 @@
-package org.verbena.samples.ring;
+package org.verbena.api.ring;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
@@ -42,7 +42,7 @@ import org.verbena.transport.RemoteMemory;
  * the channel's end at the latest. Then tell the peer the {@link #token}, and call {@link #begin} with the peer's
  * before either end sends.
  */
-public final class Ring extends ChannelInboundHandlerAdapter {
+public final class RecordRing extends ChannelInboundHandlerAdapter {
     /** How long a record may be, and when room is given back: then the longest one always fits in the end. */
     private static final int PARTS = 4;
 
@@ -99,9 +99,10 @@ public final class Ring extends ChannelInboundHandlerAdapter {
      * @param channel active
      * @param capacityBytes of this end's ring, 4 or more
      * @param mostWaitingBytes how much to keep of what does not fit into the peer's ring; {@link #send} fails beyond
-     * @param reader given each record on the event loop; it is over when that returns
+     * @param reader given each record on the event loop; the record is gone when that returns
+     * @throws IllegalArgumentException a smaller capacity
      */
-    public Ring(RdmaChannel channel, int capacityBytes, int mostWaitingBytes, Consumer<MemorySegment> reader) {
+    public RecordRing(RdmaChannel channel, int capacityBytes, int mostWaitingBytes, Consumer<MemorySegment> reader) {
         if (capacityBytes < PARTS) {
             throw new IllegalArgumentException("a ring of " + capacityBytes + " bytes: " + PARTS + " or more");
         }
@@ -115,7 +116,11 @@ public final class Ring extends ChannelInboundHandlerAdapter {
         reading = new Position(capacityBytes);
     }
 
-    /** Lets the peer write into this end's ring. */
+    /**
+     * What lets the peer write into this end's ring. It is a secret of the two ends. Any thread.
+     *
+     * @return the memory of this end's ring
+     */
     public RemoteMemory token() {
         return memory.remote();
     }
@@ -135,7 +140,11 @@ public final class Ring extends ChannelInboundHandlerAdapter {
         writing = new Position((int) capacityBytes);
     }
 
-    /** The longest record that the peer's ring takes, in bytes. */
+    /**
+     * The longest record that the peer's ring takes: a quarter of it.
+     *
+     * @return in bytes; 0 before {@link #begin}
+     */
     public int mostRecordBytes() {
         return writing.capacityBytes / PARTS;
     }
