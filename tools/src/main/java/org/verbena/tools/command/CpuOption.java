@@ -1,17 +1,12 @@
 package org.verbena.tools.command;
 
-import io.netty.util.concurrent.DefaultThreadFactory;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.samples.command.CommandFailure;
-import org.verbena.tools.ffm.CpuAffinity;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.provider.PinnedThreadFactory;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -46,62 +41,16 @@ public final class CpuOption {
         if (list == null) {
             return new RdmaEventLoopGroup(provider, threads, options);
         }
-        List<Integer> wanted = list.cpus;
-        check(wanted);
         ProviderChoice choice = ProviderChoice.choose(provider, null);
-        ThreadFactory unbound =
-                new DefaultThreadFactory("verbena-" + choice.provider().name());
-        AtomicInteger made = new AtomicInteger();
-        return new RdmaEventLoopGroup(
-                choice,
-                threads == 0 ? wanted.size() : threads,
-                loop -> {
-                    int cpu = wanted.get(made.getAndIncrement() % wanted.size());
-                    return unbound.newThread(() -> {
-                        pin(cpu);
-                        loop.run();
-                    });
-                },
-                options);
-    }
-
-    private static void pin(int cpu) {
-        int errno = CpuAffinity.pin(cpu);
-        if (errno != 0) {
-            throw new CommandFailure(
-                    errno == CpuAffinity.EINVAL
-                            ? "this process has no processor " + cpu + " (sched_setaffinity: EINVAL)"
-                            : "sched_setaffinity(processor " + cpu + "): errno " + errno);
-        }
-    }
-
-    /** Tries each of them, on a thread that ends then. */
-    private void check(List<Integer> wanted) {
-        if (!System.getProperty("os.name").equals("Linux")) {
-            throw wrong("it needs Linux, and this is " + System.getProperty("os.name"));
-        }
-        AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
-        Thread trial = Thread.ofPlatform().name("cpu").start(() -> {
-            try {
-                wanted.forEach(CpuOption::pin);
-            } catch (CommandFailure | LinkageError missing) {
-                failure.set(missing);
-            }
-        });
         try {
-            trial.join();
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-            throw wrong("it was interrupted");
+            return new RdmaEventLoopGroup(
+                    choice,
+                    threads == 0 ? list.cpus.size() : threads,
+                    new PinnedThreadFactory("verbena-" + choice.provider().name(), list.cpus),
+                    options);
+        } catch (IllegalArgumentException | UnsupportedOperationException wrong) {
+            throw new ParameterException(spec.commandLine(), "--cpu: " + wrong.getMessage(), wrong);
         }
-        Throwable why = failure.get();
-        if (why != null) {
-            throw wrong(String.valueOf(why.getMessage()));
-        }
-    }
-
-    private ParameterException wrong(String what) {
-        return new ParameterException(spec.commandLine(), "--cpu: " + what);
     }
 
     /** A type of its own: picocli would convert the elements of a list. */
@@ -129,7 +78,7 @@ public final class CpuOption {
         private static int number(String text, String digits) {
             try {
                 int cpu = Integer.parseInt(digits);
-                if (cpu >= 0 && cpu <= CpuAffinity.HIGHEST_CPU) {
+                if (cpu >= 0 && cpu <= PinnedThreadFactory.HIGHEST_PROCESSOR) {
                     return cpu;
                 }
             } catch (NumberFormatException notOne) {
@@ -140,7 +89,7 @@ public final class CpuOption {
 
         private static TypeConversionException malformed(String text) {
             return new TypeConversionException("'" + text
-                    + "' is not a list of processors such as 0,2-3, of numbers to " + CpuAffinity.HIGHEST_CPU);
+                    + "' is not a list of processors such as 0,2-3, of numbers to " + PinnedThreadFactory.HIGHEST_PROCESSOR);
         }
     }
 }

@@ -1,4 +1,4 @@
-package org.verbena.tools.ffm;
+package org.verbena.transport.ffm;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
