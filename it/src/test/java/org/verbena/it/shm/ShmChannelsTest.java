@@ -10,10 +10,12 @@ import org.verbena.api.ObservabilitySuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.RawSuite;
+import org.verbena.api.RequestWindowSuite;
 import org.verbena.api.ShortFormLimitsSuite;
 import org.verbena.api.ShortFormSuite;
 import org.verbena.api.StoppedPeerSuite;
 import org.verbena.api.TrafficSuite;
+import org.verbena.api.ring.RecordRingSuite;
 import org.verbena.grpc.GrpcSuite;
 
 /** What every provider must carry, through shared memory: channels, the short form, gRPC with TLS. */
@@ -29,6 +31,22 @@ class ShmChannelsTest {
 
     @Nested
     class OneSidedOperations extends OneSidedSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Rings extends RecordRingSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Windows extends RequestWindowSuite {
         @Override
         protected String provider() {
             return "shm";

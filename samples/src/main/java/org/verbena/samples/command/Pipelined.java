@@ -4,29 +4,21 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RequestWindow;
 
-/**
- * Runs an operation many times, a number of them at once, on the event loop that completes them. Each completion starts
- * the next one.
- */
+/** Runs an operation many times, a number of them at once, and measures how long each takes. */
 public final class Pipelined {
-    private final EventLoop loop;
-
+    private final Measurement measurement = new Measurement();
     private final long count;
     private final long deadlineNanos;
     private final Supplier<Future<?>> operation;
-    private final Measurement measurement = new Measurement();
-    private final Promise<Measurement> outcome;
     private long started;
-    private long done;
-    private long beganNanos;
 
-    private Pipelined(EventLoop loop, long count, long deadlineNanos, Supplier<Future<?>> operation) {
-        this.loop = loop;
+    private Pipelined(long count, long deadlineNanos, Supplier<Future<?>> operation) {
         this.count = count;
         this.deadlineNanos = deadlineNanos;
         this.operation = operation;
-        outcome = loop.newPromise();
     }
 
     /**
@@ -41,32 +33,40 @@ public final class Pipelined {
      */
     public static Future<Measurement> run(
             EventLoop loop, long count, int window, long limitNanos, Supplier<Future<?>> operation) {
-        long now = System.nanoTime();
-        Pipelined run =
-                new Pipelined(loop, count, limitNanos == Long.MAX_VALUE ? Long.MAX_VALUE : now + limitNanos, operation);
-        loop.execute(() -> {
-            run.beganNanos = System.nanoTime();
-            for (int i = 0; i < window && run.started < count; i++) {
-                run.start0();
+        long beganNanos = System.nanoTime();
+        Pipelined run = new Pipelined(
+                count, limitNanos == Long.MAX_VALUE ? Long.MAX_VALUE : beganNanos + limitNanos, operation);
+        Promise<Measurement> outcome = loop.newPromise();
+        RequestWindow.run(loop, window, run::start0).addListener((Future<Long> ended) -> {
+            if (ended.isSuccess()) {
+                run.measurement.took(System.nanoTime() - beganNanos);
+                outcome.setSuccess(run.measurement);
+            } else {
+                outcome.setFailure(ended.cause());
             }
         });
-        return run.outcome;
+        return outcome;
     }
 
-    private void start0() {
-        started++;
+    private @Nullable Future<?> start0() {
         long startNanos = System.nanoTime();
-        Future<?> future;
-        try {
-            future = operation.get();
-        } catch (RuntimeException failure) {
-            outcome.tryFailure(failure);
-            return;
-        } catch (OutOfMemoryError failure) {
-            outcome.tryFailure(noMemory(failure));
-            return;
+        // One runs in any case, so that there is something to report.
+        boolean isLate = deadlineNanos != Long.MAX_VALUE && startNanos - deadlineNanos >= 0;
+        if (started >= count || (started > 0 && isLate)) {
+            return null;
         }
-        future.addListener(finished -> onDone0(startNanos, finished));
+        started++;
+        Future<?> begun;
+        try {
+            begun = operation.get();
+        } catch (OutOfMemoryError failure) {
+            throw noMemory(failure);
+        }
+        return begun.addListener(done -> {
+            if (done.isSuccess()) {
+                measurement.record(System.nanoTime() - startNanos);
+            }
+        });
     }
 
     /** For an operation that could not begin for want of memory. */
@@ -75,23 +75,5 @@ public final class Pipelined {
                 "no memory for one more operation: have fewer under way (--window), or shorter ones; "
                         + failure.getMessage(),
                 failure);
-    }
-
-    private void onDone0(long startNanos, Future<?> finished) {
-        assert loop.inEventLoop();
-        if (!finished.isSuccess()) {
-            outcome.tryFailure(finished.cause());
-            return;
-        }
-        long nowNanos = System.nanoTime();
-        measurement.record(nowNanos - startNanos);
-        done++;
-        boolean more = started < count && (deadlineNanos == Long.MAX_VALUE || nowNanos - deadlineNanos < 0);
-        if (more && !outcome.isDone()) {
-            start0();
-        } else if (done == started) {
-            measurement.took(nowNanos - beganNanos);
-            outcome.trySuccess(measurement);
-        }
     }
 }
