@@ -16,9 +16,9 @@ import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.OptionProperties;
 
 /**
- * The registered buffers of one device, for all its channels: one pool to receive into, one to send from, so that neither can starve the
- * other. Pools live as long as the process, unless their device is lost; their options come from system properties ({@link
- * BufferPoolOptions#ofSystemProperties()}).
+ * The registered buffers of one device, for all its channels: one pool to receive into, one to send from, so that
+ * neither can starve the other. Pools live as long as the process, unless their device is lost; their options come from
+ * system properties ({@link BufferPoolOptions#ofSystemProperties()}).
  */
 final class ChannelBuffers {
     /**

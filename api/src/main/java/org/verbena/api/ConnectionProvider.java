@@ -5,8 +5,8 @@ import io.netty.util.AttributeKey;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What carries a connection, and why. Every {@link RdmaChannel} and {@link RdmaSocketChannel} has it as an attribute once
- * it connects, and every connection that a server accepts has it before its child handler is called: plain TCP
+ * What carries a connection, and why. Every {@link RdmaChannel} and {@link RdmaSocketChannel} has it as an attribute
+ * once it connects, and every connection that a server accepts has it before its child handler is called: plain TCP
  * connections of an {@link RdmaServerSocketChannel} as well, and those that {@link RdmaLadder} gives.
  *
  * <pre>{@code

@@ -13,9 +13,9 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
- * Where a {@link TcpExchange} waits for its peer. Others connect as well: port scanners, load balancers, whoever has the
- * wrong port. So each connection has a thread that reads what it says, and the first that says what a peer says is the
- * peer. The others are closed, and harm nothing.
+ * Where a {@link TcpExchange} waits for its peer. Others connect as well: port scanners, load balancers, whoever has
+ * the wrong port. So each connection has a thread that reads what it says, and the first that says what a peer says is
+ * the peer. The others are closed, and harm nothing.
  */
 final class ExchangeDoor {
     private static final Logger LOG = LoggerFactory.getLogger(TcpExchange.class);
@@ -24,8 +24,8 @@ final class ExchangeDoor {
     private static final RateLimitedLog STRANGERS = new RateLimitedLog(LOG);
 
     /**
-     * How many connections may be open that have said nothing yet. One more closes the oldest: a peer speaks as soon as it
-     * has connected.
+     * How many connections may be open that have said nothing yet. One more closes the oldest: a peer speaks as soon as
+     * it has connected.
      */
     static final int MOST_VISITORS = 16;
 

@@ -51,7 +51,10 @@ final class GlobalRouteHeader {
         return mayBeIpv6;
     }
 
-    /** The first 20 bytes may look like IPv6 by chance; then the checksum decides, which soft RoCE leaves out on its own host. */
+    /**
+     * The first 20 bytes may look like IPv6 by chance; then the checksum decides, which soft RoCE leaves out on its own
+     * host.
+     */
     private static boolean isIpv4(ByteBuf buffer) {
         int sum = 0;
         for (int i = IPV4_AT; i < BYTES; i += Short.BYTES) {

@@ -10,9 +10,9 @@ import org.verbena.transport.protocol.connection.MessageConnection;
 
 /**
  * Fires what the connection delivers through the pipeline, in batches that end with {@code channelReadComplete}, and no
- * more than was requested: each {@code read} brings a batch of at most {@code MAX_MESSAGES_PER_READ} messages and events.
- * With auto-read on, Netty asks for the next batch at the end of each, and the connection is never paused. Event loop
- * only.
+ * more than was requested: each {@code read} brings a batch of at most {@code MAX_MESSAGES_PER_READ} messages and
+ * events. With auto-read on, Netty asks for the next batch at the end of each, and the connection is never paused.
+ * Event loop only.
  */
 final class InboundBridge {
 

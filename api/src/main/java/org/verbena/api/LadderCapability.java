@@ -2,7 +2,10 @@ package org.verbena.api;
 
 import org.verbena.transport.EndpointCapabilities;
 
-/** What a client may need of the connection that a ladder finds ({@link LadderOptions#needs}). Plain TCP has none of them. */
+/**
+ * What a client may need of the connection that a ladder finds ({@link LadderOptions#needs}). Plain TCP has none of
+ * them.
+ */
 public enum LadderCapability {
     /** {@link EndpointCapabilities#atomics()}. */
     ATOMICS("atomics"),

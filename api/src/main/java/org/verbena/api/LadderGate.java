@@ -12,9 +12,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The only handler of a channel that a ladder connects, until it is known whether it is the one. It reads nothing and keeps
- * events back, so that the program's handler, which is added to the one that is chosen, misses nothing, and is never added
- * to any other. Event loop only.
+ * The only handler of a channel that a ladder connects, until it is known whether it is the one. It reads nothing and
+ * keeps events back, so that the program's handler, which is added to the one that is chosen, misses nothing, and is
+ * never added to any other. Event loop only.
  */
 final class LadderGate extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaLadder.class);

@@ -6,9 +6,9 @@ import io.netty.util.ReferenceCountUtil;
 import java.util.ArrayDeque;
 
 /**
- * Takes what the rung of a {@link LadderSocketChannel} delivers to that channel's pipeline: in order, and no more than its
- * pipeline has asked for. The rung is asked for one batch at a time. What comes of it after the pipeline has changed its
- * mind waits here, and so no more than one batch does. Event loop of the channel only.
+ * Takes what the rung of a {@link LadderSocketChannel} delivers to that channel's pipeline: in order, and no more than
+ * its pipeline has asked for. The rung is asked for one batch at a time. What comes of it after the pipeline has
+ * changed its mind waits here, and so no more than one batch does. Event loop of the channel only.
  */
 final class LadderInbound {
 

@@ -9,8 +9,8 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What ladders remember of addresses: which rungs were passed over, and which one was used last. Any thread; touched when
- * clients connect.
+ * What ladders remember of addresses: which rungs were passed over, and which one was used last. Any thread; touched
+ * when clients connect.
  */
 final class LadderMemory {
     /** Enough for the servers of a large fleet; the address that was not used for the longest time makes room. */

@@ -19,8 +19,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.ConnectionException;
 
 /**
- * Moves a client to better rungs of its ladder as they come up. All of it runs on one loop, to which the others bring what
- * happens.
+ * Moves a client to better rungs of its ladder as they come up. All of it runs on one loop, to which the others bring
+ * what happens.
  *
  * <pre>{@code
  * WAITING --time--> CLIMBING --up--> EMPTYING --quiet--> FENCING --passed, or lost--> RELEASING --open--> WAITING
@@ -28,10 +28,10 @@ import org.verbena.transport.ConnectionException;
  *    +---none is up-----+                                    +---not passed in time-------+  (to the old connection)
  * }</pre>
  *
- * <p>From EMPTYING to RELEASING what the client is asked for is held ({@link Links}). The fence is a frame behind all that
- * was sent before; the server answers when it has handled that. So no message overtakes another by the move. The old
- * connection then ends when its last request has its outcome, and the server closes it, since what an end has not sent is
- * lost when the other end closes. SETTLED is the end: the best rung, a lost connection, or a closed client.
+ * <p>From EMPTYING to RELEASING what the client is asked for is held ({@link Links}). The fence is a frame behind all
+ * that was sent before; the server answers when it has handled that. So no message overtakes another by the move. The
+ * old connection then ends when its last request has its outcome, and the server closes it, since what an end has not
+ * sent is lost when the other end closes. SETTLED is the end: the best rung, a lost connection, or a closed client.
  */
 final class LadderMove {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaLadder.class);

@@ -7,23 +7,23 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a client climbs down a ladder ({@link RdmaLadder}): what it tries, when, and what it must not do without. Immutable;
- * start from {@link #DEFAULTS}.
+ * How a client climbs down a ladder ({@link RdmaLadder}): what it tries, when, and what it must not do without.
+ * Immutable; start from {@link #DEFAULTS}.
  *
  * <p>A rung is tried when the one before it has failed, or has not come up within the hedge delay. Whichever comes up
- * first is used, and the best of those that are up by then. Rungs that were passed over are remembered for their address:
- * for that time they are tried last, not first.
+ * first is used, and the best of those that are up by then. Rungs that were passed over are remembered for their
+ * address: for that time they are tried last, not first.
  *
- * @param rungs names of providers, the best first, and {@link ConnectionProvider#TCP} for plain TCP, which is for streams
- *     alone: connections of messages ignore it. No name twice
- * @param hedgeDelay how long a rung may take before the next one is tried as well, 1 ms or more; counted in milliseconds.
- *     250 ms as RFC 8305 recommends
+ * @param rungs names of providers, the best first, and {@link ConnectionProvider#TCP} for plain TCP, which is for
+ *     streams alone: connections of messages ignore it. No name twice
+ * @param hedgeDelay how long a rung may take before the next one is tried as well, 1 ms or more; counted in
+ *     milliseconds. 250 ms as RFC 8305 recommends
  * @param memory how long a rung that was passed over is tried last for that address; zero to remember nothing. A longer
  *     time saves attempts; a shorter one moves a client up sooner
  * @param minimumRung the lowest rung that may be used, one of {@code rungs}; null for the last
  * @param needs rungs without one of these are not used
- * @param moveUp how often an {@link RdmaClient} below the best rung tries the better ones, 1 ms or more; null for never:
- *     see {@link #withMoveUp}
+ * @param moveUp how often an {@link RdmaClient} below the best rung tries the better ones, 1 ms or more; null for
+ *     never: see {@link #withMoveUp}
  */
 public record LadderOptions(
         List<String> rungs,
@@ -108,8 +108,8 @@ public record LadderOptions(
     }
 
     /**
-     * The same, with rungs that can do these things alone. What a connection can do is known when it is up; one that lacks
-     * something is closed and the next rung is tried.
+     * The same, with rungs that can do these things alone. What a connection can do is known when it is up; one that
+     * lacks something is closed and the next rung is tried.
      *
      * @param capabilities what is needed
      * @return changed options
@@ -119,24 +119,25 @@ public record LadderOptions(
     }
 
     /**
-     * The same, and an {@link RdmaClient} whose connection is below the best rung tries the better ones from time to time,
-     * in the background, and moves to one that comes up. Off by default: a connection then stays on its rung until it ends.
-     * Channels that {@link RdmaLadder} connects stay as well.
+     * The same, and an {@link RdmaClient} whose connection is below the best rung tries the better ones from time to
+     * time, in the background, and moves to one that comes up. Off by default: a connection then stays on its rung
+     * until it ends. Channels that {@link RdmaLadder} connects stay as well.
      *
-     * <p>When a better connection is up, the client waits until the server has handled what was sent before, and what it
-     * is asked for meanwhile waits in memory; then all of that, and what follows, goes to the new connection. The old one
-     * ends when its last request has a reply or another outcome. No message and no request is lost or sent twice, and
-     * those of one thread are handled in the order in which that thread sent them. If the server is behind by more than 2 s,
-     * or the new connection is lost, the client stays where it is and tries again. A request's time runs while it waits.
+     * <p>When a better connection is up, the client waits until the server has handled what was sent before, and what
+     * it is asked for meanwhile waits in memory; then all of that, and what follows, goes to the new connection. The
+     * old one ends when its last request has a reply or another outcome. No message and no request is lost or sent
+     * twice, and those of one thread are handled in the order in which that thread sent them. If the server is behind
+     * by more than 2 s, or the new connection is lost, the client stays where it is and tries again. A request's time
+     * runs while it waits.
      *
      * <p>What a program has of the old connection ends with it, so <b>leave this off</b> in clients that
      *
      * <ul>
      *   <li>use one-sided operations, registered memory or remote keys: all of these belong to one connection;
      *   <li>keep {@link RdmaClient#channel()}, or send on it;
-     *   <li>are sent messages by a server that keeps an {@link Exchange} for it: once the client has left, these fail at
-     *       the server. While a client moves, its {@link RdmaClient.Builder#onMessage} may run for both connections at
-     *       once, on two threads, and there is no order between messages of the one and of the other.
+     *   <li>are sent messages by a server that keeps an {@link Exchange} for it: once the client has left, these fail
+     *       at the server. While a client moves, its {@link RdmaClient.Builder#onMessage} may run for both connections
+     *       at once, on two threads, and there is no order between messages of the one and of the other.
      * </ul>
      *
      * <p>The server must be of a release that knows of this; with others the client stays on its rung, and says so once

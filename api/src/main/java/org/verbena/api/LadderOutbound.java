@@ -16,9 +16,9 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hands what was flushed into a {@link LadderSocketChannel} to its rung, as long as the rung is writable. A message stays
- * in the channel's outbound buffer, and counts for its writability, until the rung has sent it; its promise then has the
- * rung's outcome. Event loop of the channel only.
+ * Hands what was flushed into a {@link LadderSocketChannel} to its rung, as long as the rung is writable. A message
+ * stays in the channel's outbound buffer, and counts for its writability, until the rung has sent it; its promise then
+ * has the rung's outcome. Event loop of the channel only.
  */
 final class LadderOutbound {
 

@@ -4,8 +4,8 @@ import io.netty.channel.ChannelConfig;
 import io.netty.channel.RecvByteBufAllocator;
 
 /**
- * How much a socket under a {@link LadderSocketChannel} reads at once. The socket's own auto-read is off, since it reads when
- * it is told to; Netty would read one buffer at a time then. So auto-read is that of the channel above.
+ * How much a socket under a {@link LadderSocketChannel} reads at once. The socket's own auto-read is off, since it
+ * reads when it is told to; Netty would read one buffer at a time then. So auto-read is that of the channel above.
  */
 @SuppressWarnings("deprecation") // Netty's interface of that purpose
 final class LadderReads extends RecvByteBufAllocator.DelegatingHandle {

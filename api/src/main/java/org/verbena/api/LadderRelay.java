@@ -11,8 +11,8 @@ import java.util.concurrent.RejectedExecutionException;
 
 /**
  * The only handler of a channel that a {@link LadderSocketChannel} uses: it brings what happens there to that one, in
- * order, and on that one's loop. Where both have one loop, that is a call; else it is a task for each batch of messages.
- * Event loop of the rung only.
+ * order, and on that one's loop. Where both have one loop, that is a call; else it is a task for each batch of
+ * messages. Event loop of the rung only.
  */
 final class LadderRelay extends ChannelInboundHandlerAdapter {
     private final LadderSocketChannel above;

@@ -9,8 +9,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which rung of a ladder a client was given, and why none of the better ones. The pipeline of the connection gets it as a
- * user event, before {@code channelActive}.
+ * Which rung of a ladder a client was given, and why none of the better ones. The pipeline of the connection gets it as
+ * a user event, before {@code channelActive}.
  *
  * @param address that was connected to
  * @param rung {@code verbs}, {@code soft} ..., or {@link ConnectionProvider#TCP}

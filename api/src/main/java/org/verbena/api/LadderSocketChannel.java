@@ -48,18 +48,19 @@ import org.verbena.transport.MemoryDomain;
  *
  * <p><b>Connecting</b> fails with {@link ConnectException}, which has the failures of all rungs suppressed; {@code
  * CONNECT_TIMEOUT_MILLIS} limits all together. Once connected, the channel has its {@link LadderResult} and {@link
- * ConnectionProvider}, and its pipeline gets the former as a user event before {@code channelActive}. A local address is
- * bound by each rung when it is tried: with a port of its own that two rungs need, one of them fails.
+ * ConnectionProvider}, and its pipeline gets the former as a user event before {@code channelActive}. A local address
+ * is bound by each rung when it is tried: with a port of its own that two rungs need, one of them fails.
  *
  * <p><b>Reading and writing</b> are the rung's: {@code alloc()} gives registered memory on a rung of RDMA, as
  * for an {@link RdmaSocketChannel}; half close, {@code SO_LINGER} and what closing sends first are those of the channel
- * below; its failures and user events come through this channel's pipeline. The rung is asked for what this pipeline asks for,
- * and a message counts for this channel's writability until the rung has sent it. Options go to the rung as well; the
- * options of {@link RdmaChannelOption} do not apply to plain TCP.
+ * below; its failures and user events come through this channel's pipeline. The rung is asked for what this pipeline
+ * asks for, and a message counts for this channel's writability until the rung has sent it. Options go to the rung as
+ * well; the options of {@link RdmaChannelOption} do not apply to plain TCP.
  *
- * <p><b>Loops.</b> It runs on any loop of an {@link RdmaEventLoopGroup}. The rung of that loop's own provider and plain TCP
- * share it. Another rung, such as soft where the group has loops of verbs as well, has a loop of its own, and each write, each
- * batch of messages and each request for another batch changes threads. {@link #deregister()} closes a connected channel.
+ * <p><b>Loops.</b> It runs on any loop of an {@link RdmaEventLoopGroup}. The rung of that loop's own provider and plain
+ * TCP share it. Another rung, such as soft where the group has loops of verbs as well, has a loop of its own, and each
+ * write, each batch of messages and each request for another batch changes threads. {@link #deregister()} closes a
+ * connected channel.
  *
  * <pre>{@code
  * OPEN --connect--> CONNECTING --a rung is up--> ACTIVE --close--> CLOSING --the rung is closed--> CLOSED
@@ -118,8 +119,8 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     // ---- accessors
 
     /**
-     * Returns the channel that carries this one, for its statistics and capabilities. Its pipeline and its options are not
-     * the program's. Any thread.
+     * Returns the channel that carries this one, for its statistics and capabilities. Its pipeline and its options are
+     * not the program's. Any thread.
      *
      * @return an {@link RdmaSocketChannel} or Netty's {@code NioSocketChannel}; null before this channel is active
      */

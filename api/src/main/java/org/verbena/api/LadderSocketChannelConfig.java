@@ -11,15 +11,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The options of a {@link LadderSocketChannel}: those of an {@link RdmaSocketChannel}, and {@link RdmaChannelOption#LADDER}.
- * What is set goes to the channels of the rungs as well, but for what only this channel's pipeline has. Any thread.
+ * The options of a {@link LadderSocketChannel}: those of an {@link RdmaSocketChannel}, and
+ * {@link RdmaChannelOption#LADDER}. What is set goes to the channels of the rungs as well, but for what only this
+ * channel's pipeline has. Any thread.
  */
 final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
 
     private static final Map<ChannelOption<?>, OptionRow<?>> ROWS = OptionRow.table(
             STREAM_ROWS, OptionRow.<LadderOptions>kept(RdmaChannelOption.LADDER, null).untilStarted());
 
-    /** Reading is asked for by this channel; the memory to read into is asked for through {@link #getRecvByteBufAllocator()}. */
+    /**
+     * Reading is asked for by this channel; the memory to read into is asked for through
+     * {@link #getRecvByteBufAllocator()}.
+     */
     @SuppressWarnings("deprecation") // Netty's old name of an option that a program may still set
     private static final Set<ChannelOption<?>> OWN = Set.of(
             RdmaChannelOption.LADDER,

@@ -11,8 +11,8 @@ import java.util.concurrent.atomic.LongAdder;
  * @param used connections that it carries or carried
  * @param passed how often it did not come up, was not tried, or lacked what was needed, whether a lower rung was
  *     used then or none
- * @param movedUp how often a client that had a lower rung moved to this one ({@link LadderOptions#withMoveUp}); these are
- *     among {@code used}
+ * @param movedUp how often a client that had a lower rung moved to this one ({@link LadderOptions#withMoveUp}); these
+ *     are among {@code used}
  */
 public record LadderStatistics(String rung, long used, long passed, long movedUp) {
 

@@ -23,9 +23,9 @@ import org.slf4j.LoggerFactory;
  * OPEN --hold--> EMPTYING --the last caller has left--> HOLDING --release, and the queue is empty--> OPEN
  * }</pre>
  *
- * <p>Once the last caller has left, all that was begun before is on its way to the loop of the old connection, in order,
- * and nothing follows it. What is in the queue is begun in order, on the loop of the connection that it is released to;
- * nothing overtakes it, since the queue is open until it is empty. No callback runs under the lock.
+ * <p>Once the last caller has left, all that was begun before is on its way to the loop of the old connection, in
+ * order, and nothing follows it. What is in the queue is begun in order, on the loop of the connection that it is
+ * released to; nothing overtakes it, since the queue is open until it is empty. No callback runs under the lock.
  */
 final class Links {
     private static final Logger LOG = LoggerFactory.getLogger(Links.class);

@@ -8,8 +8,8 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Where the listeners of a future run: on its event loop, and when that has ended, which refuses tasks, on Netty's global
- * executor. So a listener is called whenever it was added. Any thread.
+ * Where the listeners of a future run: on its event loop, and when that has ended, which refuses tasks, on Netty's
+ * global executor. So a listener is called whenever it was added. Any thread.
  */
 final class LoopNotifier extends AbstractEventExecutor {
     private final EventLoop loop;

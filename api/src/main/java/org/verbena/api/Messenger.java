@@ -35,13 +35,13 @@ import org.verbena.transport.ConnectionException;
  * | kind | correlation      | payload ...     big endian; correlation is 0 for plain messages
  * }</pre>
  *
- * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds. It goes
- * only to servers that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers only
- * timed requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
+ * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds. It
+ * goes only to servers that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers
+ * only timed requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
  *
- * <p>A fence asks for an empty reply when the messages in front of it have been handled, and a leave has the server close
- * the connection. They go to servers that {@linkplain ShortForm#TAKES_FENCES announced} it, from a client that moves to
- * another connection.
+ * <p>A fence asks for an empty reply when the messages in front of it have been handled, and a leave has the server
+ * close the connection. They go to servers that {@linkplain ShortForm#TAKES_FENCES announced} it, from a client that
+ * moves to another connection.
  */
 final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -221,8 +221,8 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * Sends the reply to a request that arrived then. If it cannot be sent, the request fails at once. It counts, and is
-     * never refused: the peer has asked for it.
+     * Sends the reply to a request that arrived then. If it cannot be sent, the request fails at once. It counts, and
+     * is never refused: the peer has asked for it.
      */
     Future<Void> reply(long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
         int bytes = payload == null ? 0 : payload.readableBytes();
@@ -253,8 +253,8 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * What a program writes to the channel, as Netty's {@code ChannelGroup} does for all of a server's connections, is a
-     * message to the peer's handler.
+     * What a program writes to the channel, as Netty's {@code ChannelGroup} does for all of a server's connections, is
+     * a message to the peer's handler.
      */
     @Override
     public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
@@ -519,7 +519,9 @@ final class Messenger extends ChannelDuplexHandler {
         return requests.requestBuffer(message, timeoutNanos);
     }
 
-    /** Done when the server has handled the messages that were sent before; requests may still wait for their replies. */
+    /**
+     * Done when the server has handled the messages that were sent before; requests may still wait for their replies.
+     */
     Future<byte[]> fence(long timeoutNanos) {
         return requests.fence(timeoutNanos);
     }

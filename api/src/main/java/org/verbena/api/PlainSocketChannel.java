@@ -13,9 +13,9 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.ConnectionException;
 
 /**
- * A plain TCP connection on the port of an {@link RdmaServerSocketChannel}: Netty's own socket channel, whose first bytes
- * were read already, to tell its protocol. They are delivered before what the socket has, to the first read that is asked
- * for.
+ * A plain TCP connection on the port of an {@link RdmaServerSocketChannel}: Netty's own socket channel, whose first
+ * bytes were read already, to tell its protocol. They are delivered before what the socket has, to the first read that
+ * is asked for.
  */
 final class PlainSocketChannel extends NioSocketChannel {
     private static final Logger LOG = LoggerFactory.getLogger(PlainSocketChannel.class);

@@ -6,7 +6,8 @@ import java.util.Map;
 
 /**
  * The options of a plain connection: a socket's. A server's child options are for both kinds of children, so those of
- * {@link RdmaChannelOption} are taken and have no effect, but one: a child that needs a key is none of these. Any thread.
+ * {@link RdmaChannelOption} are taken and have no effect, but one: a child that needs a key is none of these. Any
+ * thread.
  */
 final class PlainSocketChannelConfig extends TableConfig<SocketChannelConfig> implements SocketChannelConfig {
     private final Runnable onKeys;

@@ -20,8 +20,8 @@ import org.verbena.transport.spi.ListenerHandler;
 
 /**
  * The listeners of a server channel, one for each provider, on one address and port. They are opened one after another:
- * the first takes the port, and the others the same number. If that was any free one and another listener cannot have it,
- * all are closed and begin anew with another number.
+ * the first takes the port, and the others the same number. If that was any free one and another listener cannot have
+ * it, all are closed and begin anew with another number.
  *
  * <pre>{@code
  * BINDING --the last listens, or is left out--> LISTENING --close0--> CLOSING --all closed--> CLOSED
@@ -37,8 +37,8 @@ final class PortListeners {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaServerChannel.class);
 
     /**
-     * How many numbers are tried where any will do. Two port spaces rarely collide even once; an iWARP device holds the TCP
-     * port itself, whatever its number.
+     * How many numbers are tried where any will do. Two port spaces rarely collide even once; an iWARP device holds the
+     * TCP port itself, whatever its number.
      */
     private static final int MOST_NUMBERS = 8;
 

@@ -14,16 +14,16 @@ import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.QueuePairRoute;
 
 /**
- * The peer of a channel that is connected by hand, without rdma_cm: what a {@code Bootstrap} is given to connect to. Both
- * ends connect, each with an exchange of its own that meets the other's.
+ * The peer of a channel that is connected by hand, without rdma_cm: what a {@code Bootstrap} is given to connect to.
+ * Both ends connect, each with an exchange of its own that meets the other's.
  *
  * <pre>{@code
  * TcpExchange exchange = TcpExchange.connecting(new InetSocketAddress("host", 18515), TcpExchange.Format.PING_PONG);
  * bootstrap.connect(new QueuePairExchangeAddress(QueuePairRoute.ofDevice("rxe0"), exchange));
  * }</pre>
  *
- * <p>It is good for one connect. Providers without queue pairs that can be connected by hand, as soft, refuse it, and so
- * do iWARP devices.
+ * <p>It is good for one connect. Providers without queue pairs that can be connected by hand, as soft, refuse it, and
+ * so do iWARP devices.
  */
 public final class QueuePairExchangeAddress extends SocketAddress {
     private static final Logger LOG = LoggerFactory.getLogger(QueuePairExchangeAddress.class);

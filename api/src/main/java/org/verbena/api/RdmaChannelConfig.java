@@ -213,7 +213,9 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
         return get(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS);
     }
 
-    /** {@code SO_LINGER}: 0 for closing at once, more for the time that closing may take at most, -1 for no such limit. */
+    /**
+     * {@code SO_LINGER}: 0 for closing at once, more for the time that closing may take at most, -1 for no such limit.
+     */
     int lingerSeconds() {
         return -1;
     }

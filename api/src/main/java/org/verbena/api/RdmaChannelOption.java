@@ -103,8 +103,8 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "READ_DEPTH");
 
     /**
-     * How often the adapter retransmits what is not acknowledged before the connection is lost, 0 to 7; 6 at the most where
-     * queue pairs are connected by hand, since soft RoCE retries forever with 7.
+     * How often the adapter retransmits what is not acknowledged before the connection is lost, 0 to 7; 6 at the most
+     * where queue pairs are connected by hand, since soft RoCE retries forever with 7.
      */
     public static final ChannelOption<Integer> RETRY_COUNT =
             ChannelOption.valueOf(RdmaChannelOption.class, "RETRY_COUNT");
@@ -126,19 +126,19 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "MIN_RNR_TIMER_MICROS");
 
     /**
-     * How long the adapter waits for an acknowledgement before it sends again, in microseconds, 5 to 17,179,869, rounded up
-     * to 4.096 times a power of two; adapters take up to four times as long. The default of -1 is 268 ms on adapters of
-     * RoCE, 67 ms where queue pairs are connected by hand, and elsewhere the kernel's choice. With {@link #RETRY_COUNT}
-     * it says how long a peer may be away. On InfiniBand and RoCE only: over iWARP, soft included, connecting fails with
-     * another value, and so it does where the kernel does not take one.
+     * How long the adapter waits for an acknowledgement before it sends again, in microseconds, 5 to 17,179,869,
+     * rounded up to 4.096 times a power of two; adapters take up to four times as long. The default of -1 is 268 ms on
+     * adapters of RoCE, 67 ms where queue pairs are connected by hand, and elsewhere the kernel's choice. With
+     * {@link #RETRY_COUNT} it says how long a peer may be away. On InfiniBand and RoCE only: over iWARP, soft included,
+     * connecting fails with another value, and so it does where the kernel does not take one.
      */
     public static final ChannelOption<Integer> ACK_TIMEOUT_MICROS =
             ChannelOption.valueOf(RdmaChannelOption.class, "ACK_TIMEOUT_MICROS");
 
     /**
      * Whether receives come from a queue that all channels of the loop share, so that memory does not grow with each
-     * connection. How many it has is an option of the loops ({@code CompletionLoopOptions.sharedReceiveDepth}). Not with
-     * {@link Framing#RAW}: without flow control its peer could use up the receives that others
+     * connection. How many it has is an option of the loops ({@code CompletionLoopOptions.sharedReceiveDepth}). Not
+     * with {@link Framing#RAW}: without flow control its peer could use up the receives that others
      * were promised.
      */
     public static final ChannelOption<Boolean> SHARED_RECEIVE_QUEUE =
@@ -191,21 +191,21 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "ACCEPT_PRIVATE_DATA");
 
     /**
-     * Whether an {@link RdmaServerSocketChannel} takes plain TCP clients as well, on the port that it listens on; false by
-     * default. What a TCP connection sends first decides: an MPA request is iWARP, and anything else (TLS, HTTP, a
-     * program's own protocol) becomes a Netty {@code NioSocketChannel} with the same child handler and child options, so
-     * that the handler must not insist on an {@link RdmaSocketChannel}. An {@code option} of the server, which needs the
-     * provider {@code soft}, alone or among others: see {@link org.verbena.transport.provider.ProviderSet}. A server whose children
-     * have {@link #PRE_SHARED_KEYS} refuses plain clients, which cannot prove a key.
+     * Whether an {@link RdmaServerSocketChannel} takes plain TCP clients as well, on the port that it listens on; false
+     * by default. What a TCP connection sends first decides: an MPA request is iWARP, and anything else (TLS, HTTP, a
+     * program's own protocol) becomes a Netty {@code NioSocketChannel} with the same child handler and child options,
+     * so that the handler must not insist on an {@link RdmaSocketChannel}. An {@code option} of the server, which needs
+     * the provider {@code soft}, alone or among others: see {@link org.verbena.transport.provider.ProviderSet}. A
+     * server whose children have {@link #PRE_SHARED_KEYS} refuses plain clients, which cannot prove a key.
      */
     public static final ChannelOption<Boolean> PLAIN_TCP = ChannelOption.valueOf(RdmaChannelOption.class, "PLAIN_TCP");
 
     /**
      * With {@link #PLAIN_TCP}: after how many milliseconds a connection that has not sent enough to tell its protocol
-     * counts as plain TCP, for protocols in which the server speaks first. 0, the default, is never: such a connection is
-     * dropped when the time of soft's handshake is over ({@code org.verbena.soft.handshakeTimeoutMillis}, 5 s). A value
-     * from there on has no effect. An RDMA client that needs longer than this to send its request is taken for plain TCP,
-     * and fails.
+     * counts as plain TCP, for protocols in which the server speaks first. 0, the default, is never: such a connection
+     * is dropped when the time of soft's handshake is over ({@code org.verbena.soft.handshakeTimeoutMillis}, 5 s). A
+     * value from there on has no effect. An RDMA client that needs longer than this to send its request is taken for
+     * plain TCP, and fails.
      */
     public static final ChannelOption<Integer> PLAIN_TCP_AFTER_MILLIS =
             ChannelOption.valueOf(RdmaChannelOption.class, "PLAIN_TCP_AFTER_MILLIS");
@@ -220,8 +220,8 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "KEEP_ALIVE_MILLIS");
 
     /**
-     * How a {@link LadderSocketChannel} climbs; if it is not set, as its loops' {@link RdmaEventLoopGroup#ladder()} says.
-     * Other channels do not know it.
+     * How a {@link LadderSocketChannel} climbs; if it is not set, as its loops' {@link RdmaEventLoopGroup#ladder()}
+     * says. Other channels do not know it.
      */
     public static final ChannelOption<LadderOptions> LADDER = ChannelOption.valueOf(RdmaChannelOption.class, "LADDER");
 

@@ -85,8 +85,8 @@ public final class RdmaClient implements AutoCloseable {
      * Starts a client with options.
      *
      * @return a builder with the defaults
-     * @throws org.verbena.transport.ProviderUnavailableException nothing can work here: Netty is older than 4.2, or the JVM
-     *     denies native access; the message says what to do
+     * @throws org.verbena.transport.ProviderUnavailableException nothing can work here: Netty is older than 4.2, or the
+     *     JVM denies native access; the message says what to do
      */
     public static Builder builder() {
         ProviderChoice.checkRequirements();
@@ -97,8 +97,8 @@ public final class RdmaClient implements AutoCloseable {
      * Sends a message.
      *
      * @param message its ownership is taken
-     * @return done when the send has completed; only a reply shows that the server's program has seen the message. Fails
-     *     with {@link SendLimitException} if too much {@linkplain Builder#maxPending waits to be sent}
+     * @return done when the send has completed; only a reply shows that the server's program has seen the message.
+     *     Fails with {@link SendLimitException} if too much {@linkplain Builder#maxPending waits to be sent}
      */
     public Future<Void> send(ByteBuf message) {
         return links.start(Operation.SEND, message, 0);
@@ -209,9 +209,9 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Returns the connection, for one-sided operations and all else. A {@code ByteBuf} that is written to it is a message
-     * to the server's handler, as {@link #send(ByteBuf)} sends it. It is the same one for as long as the client lives,
-     * unless that may {@linkplain LadderOptions#withMoveUp move up}: the connection that it has left ends.
+     * Returns the connection, for one-sided operations and all else. A {@code ByteBuf} that is written to it is a
+     * message to the server's handler, as {@link #send(ByteBuf)} sends it. It is the same one for as long as the client
+     * lives, unless that may {@linkplain LadderOptions#withMoveUp move up}: the connection that it has left ends.
      *
      * @return the channel
      */
@@ -351,8 +351,8 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Uses one of these event loops, and their provider or their {@linkplain RdmaEventLoopGroup#ladder() ladder}, instead
-         * of its own. The client does not end them.
+         * Uses one of these event loops, and their provider or their {@linkplain RdmaEventLoopGroup#ladder() ladder},
+         * instead of its own. The client does not end them.
          *
          * @param group may be shared with others
          * @return this
@@ -434,10 +434,11 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Sends requests again that an overloaded server has refused ({@link RequestException.Overloaded}), within their
-         * timeout: no sooner than the server's hint says, twice as late each time, and up to as long again at random.
-         * The message is kept until then. All requests of the client together are retried for a tenth of those that are
-         * answered at the most, beside a burst of ten, so that retries do not keep a server overloaded. 0 by default.
+         * Sends requests again that an overloaded server has refused ({@link RequestException.Overloaded}), within
+         * their timeout: no sooner than the server's hint says, twice as late each time, and up to as long again at
+         * random. The message is kept until then. All requests of the client together are retried for a tenth of those
+         * that are answered at the most, beside a burst of ten, so that retries do not keep a server overloaded. 0 by
+         * default.
          *
          * @param most how often each request may be sent again, 0 or more
          * @return this
@@ -451,8 +452,8 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Limits what waits to be sent: messages and requests of which the transport has not taken all. One that finds no
-         * room fails with {@link SendLimitException}, at once, and may be sent again when an earlier one is done. A
+         * Limits what waits to be sent: messages and requests of which the transport has not taken all. One that finds
+         * no room fails with {@link SendLimitException}, at once, and may be sent again when an earlier one is done. A
          * message longer than {@code bytes} is sent if no other waits. 65,536 messages and 128 MiB by default.
          *
          * @param messages 1 to 4,194,304
@@ -485,8 +486,8 @@ public final class RdmaClient implements AutoCloseable {
 
         /**
          * Connects to a peer by hand, without rdma_cm, and waits until that is done. The peer may be another client: it
-         * handles this end's requests with {@link #onMessage}. Exactly one of both ends has an exchange that {@linkplain
-         * org.verbena.transport.QueuePairExchange#answers() answers}. An interrupt ends the attempt.
+         * handles this end's requests with {@link #onMessage}. Exactly one of both ends has an exchange that
+         * {@linkplain org.verbena.transport.QueuePairExchange#answers() answers}. An interrupt ends the attempt.
          *
          * @param peer the local end, and the exchange with the peer's
          * @return the client, connected
@@ -638,7 +639,8 @@ public final class RdmaClient implements AutoCloseable {
          * @param host a name or address
          * @param port 1 to 65535
          * @return the client; fails with what {@link #connect} throws. If it is cancelled, or completed by its owner in
-         *     another way, {@code orTimeout} included, the attempt ends, and a client that is connected by then is closed
+         *     another way, {@code orTimeout} included, the attempt ends, and a client that is connected by then is
+         *     closed
          */
         public CompletableFuture<RdmaClient> connectAsync(String host, int port) {
             Builder read = new Builder(this);

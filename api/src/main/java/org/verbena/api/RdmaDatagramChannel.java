@@ -42,23 +42,25 @@ import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.WorkStatus;
 
 /**
- * A Netty {@link DatagramChannel} over an unreliable-datagram (UD) queue pair, for a {@code Bootstrap} whose group is an
- * {@link RdmaEventLoopGroup} of the provider verbs with a RoCE or InfiniBand device. A datagram has at most {@link
- * #maxDatagramBytes()}, the MTU. As over UDP it may be lost, and one that comes while the program holds all receives is.
+ * A Netty {@link DatagramChannel} over an unreliable-datagram (UD) queue pair, for a {@code Bootstrap} whose group is
+ * an {@link RdmaEventLoopGroup} of the provider verbs with a RoCE or InfiniBand device. A datagram has at most {@link
+ * #maxDatagramBytes()}, the MTU. As over UDP it may be lost, and one that comes while the program holds all receives
+ * is.
  *
- * <p>A bound channel has a queue pair, and a port of rdma_cm at which peers look it up: {@code udaddy}, for instance. It
- * looks up each recipient itself when it first writes to it, and again every 30 s while it does; a write waits for that,
- * and fails with {@link ConnectionException} if nobody listens there. A queue pair belongs to one device: bind to the
- * device's address. A wildcard stands for that of the only device with datagrams; {@link #connect} without a bind takes
- * the device on the way to the peer.
+ * <p>A bound channel has a queue pair, and a port of rdma_cm at which peers look it up: {@code udaddy}, for instance.
+ * It looks up each recipient itself when it first writes to it, and again every 30 s while it does; a write waits for
+ * that, and fails with {@link ConnectionException} if nobody listens there. A queue pair belongs to one device: bind to
+ * the device's address. A wildcard stands for that of the only device with datagrams; {@link #connect} without a bind
+ * takes the device on the way to the peer.
  *
  * <p>RDMA's packets name the queue pair that sent them and no port. So what is read is an {@link RdmaDatagramPacket}
  * whose sender is an {@link RdmaDatagramAddress}; written to, it reaches that queue pair without a look-up. Plain
- * datagrams are sent with the number of this channel's queue pair as immediate data, as {@code udaddy} and {@code mckey}
- * do and expect.
+ * datagrams are sent with the number of this channel's queue pair as immediate data, as {@code udaddy} and
+ * {@code mckey} do and expect.
  *
  * <p>A write's promise is done when the datagram has left. {@code close} waits for what the device has taken, for a
- * second at most, and then fails the rest. What has no meaning on RDMA fails with {@link UnsupportedOperationException}.
+ * second at most, and then fails the rest. What has no meaning on RDMA fails with
+ * {@link UnsupportedOperationException}.
  *
  * <pre>{@code
  *         bind                      opened

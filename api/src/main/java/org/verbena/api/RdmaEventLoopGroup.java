@@ -37,9 +37,9 @@ import org.verbena.transport.spi.RdmaProvider;
  * falls back to another.
  *
  * <p>A server may listen with several providers, on one address and port: {@code verbs+soft}, or {@code all} for those
- * that serve; see {@link ProviderSet}. The group then has loops of each, and clients may connect by a ladder of them: see
- * {@link RdmaLadder}, and {@link LadderSocketChannel} for libraries. A group that is made with {@code ladder} or with
- * {@link LadderOptions} says that its clients shall.
+ * that serve; see {@link ProviderSet}. The group then has loops of each, and clients may connect by a ladder of them:
+ * see {@link RdmaLadder}, and {@link LadderSocketChannel} for libraries. A group that is made with {@code ladder} or
+ * with {@link LadderOptions} says that its clients shall.
  */
 public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Long enough for CLOSE frames in flight. */
@@ -123,8 +123,8 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Makes loops for clients that connect by a ladder, of all its rungs that could work here: {@link #ladder()} tells them
-     * how.
+     * Makes loops for clients that connect by a ladder, of all its rungs that could work here: {@link #ladder()} tells
+     * them how.
      *
      * @param ladder what clients try, when, and what they refuse
      * @param threads how many for each provider; 0 for Netty's default. Those that nothing uses are not started
@@ -196,8 +196,8 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Returns how clients on these loops connect by a ladder, unless their program chooses otherwise: the options that the
-     * loops were made with, or the default ones if they were made with the name {@code ladder}.
+     * Returns how clients on these loops connect by a ladder, unless their program chooses otherwise: the options that
+     * the loops were made with, or the default ones if they were made with the name {@code ladder}.
      *
      * @return null if clients use the first provider
      */
@@ -234,8 +234,8 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
 
     /**
      * Closes all channels of these loops in good order, ends the loops, and waits until that is done; called on an
-     * event loop, of this or another group, it does not wait. Channels that are not closed after 5 s are cut off. {@link #shutdownGracefully()}
-     * does the same without waiting. Idempotent.
+     * event loop, of this or another group, it does not wait. Channels that are not closed after 5 s are cut off.
+     * {@link #shutdownGracefully()} does the same without waiting. Idempotent.
      */
     @Override
     public void close() {

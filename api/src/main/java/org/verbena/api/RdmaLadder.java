@@ -22,13 +22,13 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * Connects with the best of what client and server have in common: verbs, else soft, else, for streams, plain TCP. It is
- * for clients of a fleet that is moved to RDMA bit by bit ({@code docs/fleet.md}), and it is never used unless a program
- * asks for it: a provider that was chosen otherwise is used, or connecting fails.
+ * Connects with the best of what client and server have in common: verbs, else soft, else, for streams, plain TCP. It
+ * is for clients of a fleet that is moved to RDMA bit by bit ({@code docs/fleet.md}), and it is never used unless a
+ * program asks for it: a provider that was chosen otherwise is used, or connecting fails.
  *
- * <p>As in RFC 8305 (Happy Eyeballs) attempts overlap, so that a silent rung costs a client no more than the hedge delay:
- * {@link LadderOptions} says how. All but the chosen connection are closed. A server may therefore see connections that
- * end without a byte of the program.
+ * <p>As in RFC 8305 (Happy Eyeballs) attempts overlap, so that a silent rung costs a client no more than the hedge
+ * delay: {@link LadderOptions} says how. All but the chosen connection are closed. A server may therefore see
+ * connections that end without a byte of the program.
  *
  * <pre>{@code
  * RdmaEventLoopGroup group = new RdmaEventLoopGroup("ladder", 2);
@@ -36,12 +36,13 @@ import org.verbena.transport.spi.RdmaProvider;
  * Future<SocketChannel> connecting = RdmaLadder.connectStream(bootstrap, address, LadderOptions.DEFAULTS);
  * }</pre>
  *
- * <p><b>The bootstrap</b> has the loops, an {@link RdmaEventLoopGroup} made with {@code ladder}, {@code all} or names such
- * as {@code verbs+soft}; options, attributes, a local address and a handler; no channel class. Its handler is added to the
- * connection that is chosen, when it is up, and to no other; it gets {@code channelRegistered}, a {@link LadderResult} as
- * user event, and {@code channelActive}. It must do with any {@link SocketChannel} if plain TCP is among the rungs, to
- * which the options of {@link RdmaChannelOption} do not apply. With {@link RdmaChannelOption#PRE_SHARED_KEYS} plain TCP,
- * which cannot prove a key, is not tried. {@code CONNECT_TIMEOUT_MILLIS} limits all rungs together.
+ * <p><b>The bootstrap</b> has the loops, an {@link RdmaEventLoopGroup} made with {@code ladder}, {@code all} or names
+ * such as {@code verbs+soft}; options, attributes, a local address and a handler; no channel class. Its handler is
+ * added to the connection that is chosen, when it is up, and to no other; it gets {@code channelRegistered}, a
+ * {@link LadderResult} as user event, and {@code channelActive}. It must do with any {@link SocketChannel} if plain TCP
+ * is among the rungs, to which the options of {@link RdmaChannelOption} do not apply. With
+ * {@link RdmaChannelOption#PRE_SHARED_KEYS} plain TCP, which cannot prove a key, is not tried.
+ * {@code CONNECT_TIMEOUT_MILLIS} limits all rungs together.
  *
  * <p>Libraries that make their channels themselves take a {@link LadderSocketChannel} instead.
  *

@@ -80,8 +80,8 @@ public final class RdmaServer implements AutoCloseable {
      * Starts a server with options.
      *
      * @return a builder with the defaults
-     * @throws org.verbena.transport.ProviderUnavailableException nothing can work here: Netty is older than 4.2, or the JVM
-     *     denies native access; the message says what to do
+     * @throws org.verbena.transport.ProviderUnavailableException nothing can work here: Netty is older than 4.2, or the
+     *     JVM denies native access; the message says what to do
      */
     public static Builder builder() {
         ProviderChoice.checkRequirements();
@@ -119,8 +119,8 @@ public final class RdmaServer implements AutoCloseable {
 
     /**
      * Returns the connections that are up. What is written to one of their channels, or to all of them by {@link
-     * ChannelGroup#writeAndFlush(Object)}, is a message to {@link RdmaClient.Builder#onMessage}: a {@code ByteBuf}, which
-     * needs a flush.
+     * ChannelGroup#writeAndFlush(Object)}, is a message to {@link RdmaClient.Builder#onMessage}: a {@code ByteBuf},
+     * which needs a flush.
      *
      * @return a live view, for any thread
      */
@@ -219,8 +219,9 @@ public final class RdmaServer implements AutoCloseable {
          * Chooses the provider. The default is what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which picks
          * one for the address.
          *
-         * @param name {@code auto}, {@code verbs}, {@code soft}; or several, with all of which the server listens on its
-         *     one address and port, as {@link org.verbena.transport.provider.ProviderSet} describes: {@code verbs+soft}, {@code all}
+         * @param name {@code auto}, {@code verbs}, {@code soft}; or several, with all of which the server listens on
+         *     its one address and port, as {@link org.verbena.transport.provider.ProviderSet} describes:
+         *     {@code verbs+soft}, {@code all}
          * @return this
          */
         public Builder provider(String name) {
@@ -361,9 +362,9 @@ public final class RdmaServer implements AutoCloseable {
          * RequestException.Overloaded}, until one of an interval has waited less than the target.
          *
          * <p>A request waits from the arrival of its first part: for the rest of it, for its turn under {@link
-         * #maxHandlers}, and for a virtual thread. On the event loop it waits for the handlers of the requests that came
-         * together with it; requests that the loop has not received yet are not seen, so handlers that take long belong
-         * on virtual threads. Off by default.
+         * #maxHandlers}, and for a virtual thread. On the event loop it waits for the handlers of the requests that
+         * came together with it; requests that the loop has not received yet are not seen, so handlers that take long
+         * belong on virtual threads. Off by default.
          *
          * @param target how long a request may always wait, for instance 5 ms; more than zero
          * @param interval how long a burst may take, for instance 100 ms; the target or more
@@ -381,10 +382,10 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Limits what waits to be sent on each connection: messages whose futures are not done. One that finds no room fails
-         * with {@link SendLimitException}. Replies count and are never refused, since their clients have asked for them:
-         * a server reads nothing from a client that does not take them. A message longer than {@code bytes} is sent if no
-         * other waits. 65,536 messages and 128 MiB by default.
+         * Limits what waits to be sent on each connection: messages whose futures are not done. One that finds no room
+         * fails with {@link SendLimitException}. Replies count and are never refused, since their clients have asked
+         * for them: a server reads nothing from a client that does not take them. A message longer than {@code bytes}
+         * is sent if no other waits. 65,536 messages and 128 MiB by default.
          *
          * @param messages 1 to 4,194,304
          * @param bytes these may have together, 1 to 512 GiB

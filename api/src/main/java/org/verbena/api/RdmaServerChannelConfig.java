@@ -6,8 +6,8 @@ import java.util.Map;
 import org.verbena.transport.spi.ListenOptions;
 
 /**
- * {@link ChannelOption#SO_BACKLOG} and {@link ChannelOption#SO_REUSEADDR} on top of what every channel has. They are read
- * when the channel binds. Any thread.
+ * {@link ChannelOption#SO_BACKLOG} and {@link ChannelOption#SO_REUSEADDR} on top of what every channel has. They are
+ * read when the channel binds. Any thread.
  *
  * @param <C> the interface that setters return
  */

@@ -48,8 +48,8 @@ public sealed class RequestException extends RdmaException {
 
     /**
      * The server is overloaded and refused the request before its handler: it was not begun. Sent again, it may
-     * succeed, but not before {@link #retryAfter()}, and best after a random time on top of that, so that clients do not
-     * come back all at once.
+     * succeed, but not before {@link #retryAfter()}, and best after a random time on top of that, so that clients do
+     * not come back all at once.
      */
     public static final class Overloaded extends RequestException {
         @Serial

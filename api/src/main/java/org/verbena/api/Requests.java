@@ -20,7 +20,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A connection's requests, from the call to the outcome: the reply, a failure, the timeout, or the connection's end. */
+/**
+ * A connection's requests, from the call to the outcome: the reply, a failure, the timeout, or the connection's end.
+ */
 final class Requests {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
 
@@ -85,7 +87,9 @@ final class Requests {
         });
     }
 
-    /** Done when the server has handled the messages that were sent before; requests may still wait for their replies. */
+    /**
+     * Done when the server has handled the messages that were sent before; requests may still wait for their replies.
+     */
     Future<byte[]> fence(long timeoutNanos) {
         return start(new CopyingRequest<byte[]>(Unpooled.EMPTY_BUFFER, timeoutNanos) {
             @Override
@@ -257,8 +261,8 @@ final class Requests {
         }
 
         /**
-         * The server has refused it. If it may be sent again within its time, it is, with a number of its own that waits
-         * for its reply from now on, so that it ends with its time or with the connection.
+         * The server has refused it. If it may be sent again within its time, it is, with a number of its own that
+         * waits for its reply from now on, so that it ends with its time or with the connection.
          */
         boolean sendsAgain0(long hintNanos) {
             if (retries == null || kept == null || isDone()) {

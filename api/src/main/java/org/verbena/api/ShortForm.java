@@ -128,8 +128,8 @@ final class ShortForm {
     }
 
     /**
-     * Makes a channel and waits until it is on its loop. A bootstrap that goes on to connect or to bind by itself does so
-     * in a listener, which a loop that ends in between never calls.
+     * Makes a channel and waits until it is on its loop. A bootstrap that goes on to connect or to bind by itself does
+     * so in a listener, which a loop that ends in between never calls.
      *
      * @throws ConnectionException the loops have ended
      */

@@ -57,19 +57,20 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
     /** What goes over the TCP connection. */
     public enum Format {
         /**
-         * {@link QueuePairEnd#toBytes()} in both directions, then a byte of 1 from each end whose queue pair is connected.
-         * For two programs with Verbena; the one that carries private data, and so the message protocol.
+         * {@link QueuePairEnd#toBytes()} in both directions, then a byte of 1 from each end whose queue pair is
+         * connected. For two programs with Verbena; the one that carries private data, and so the message protocol.
          */
         VERBENA,
         /**
-         * As {@code ibv_rc_pingpong}: the client's end and the server's, as text, and the client's "done". Both ends need
-         * the same packet size, 1024 bytes unless {@link TcpExchange#withMtuBytes} says otherwise. Framing RAW alone.
+         * As {@code ibv_rc_pingpong}: the client's end and the server's, as text, and the client's "done". Both ends
+         * need the same packet size, 1024 bytes unless {@link TcpExchange#withMtuBytes} says otherwise. Framing RAW
+         * alone.
          */
         PING_PONG,
         /**
-         * As RDMA_RC_example of the RDMA Aware Networks Programming manual: a buffer's address and key, and the queue pair,
-         * 34 bytes in both directions; then bytes at which both ends wait for each other, {@link TcpExchange#synchronize}.
-         * Packets of 256 bytes. Framing RAW alone.
+         * As RDMA_RC_example of the RDMA Aware Networks Programming manual: a buffer's address and key, and the queue
+         * pair, 34 bytes in both directions; then bytes at which both ends wait for each other,
+         * {@link TcpExchange#synchronize}. Packets of 256 bytes. Framing RAW alone.
          */
         RC_EXAMPLE
     }
@@ -124,8 +125,8 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
 
     /**
      * The end that accepts one peer. It listens when this returns, and accepts connections while the channel connects,
-     * until the first of them has said what a peer says. Others are closed: a port scanner, a silent connection or a peer
-     * of another format costs nothing but a line in the log.
+     * until the first of them has said what a peer says. Others are closed: a port scanner, a silent connection or a
+     * peer of another format costs nothing but a line in the log.
      *
      * @param local the TCP address to listen at; port 0 selects any free port
      * @param format what the peer speaks
@@ -170,8 +171,8 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
     }
 
     /**
-     * Shares memory with the peer by {@link Format#RC_EXAMPLE}: it is registered for the peer's reads and writes when the
-     * channel connects, and stays so until this is closed. Before the channel connects.
+     * Shares memory with the peer by {@link Format#RC_EXAMPLE}: it is registered for the peer's reads and writes when
+     * the channel connects, and stays so until this is closed. Before the channel connects.
      *
      * @param memory native, of a shared or global arena
      * @return this
@@ -370,7 +371,8 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
     }
 
     /**
-     * Waits until the peer is at the same point, with {@link Format#RC_EXAMPLE}. For points after the channel is active.
+     * Waits until the peer is at the same point, with {@link Format#RC_EXAMPLE}. For points after the channel is
+     * active.
      *
      * @param point a character that both ends have for it
      * @return done when the peer is there; fails with {@link ConnectionException} if it is at another one, or gone

@@ -22,7 +22,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.Patience;
 
-/** What the suites of the Channel API share. A subclass names the provider; everything is then the same on all of them. */
+/**
+ * What the suites of the Channel API share. A subclass names the provider; everything is then the same on all of them.
+ */
 @Timeout(350)
 public abstract class ApiSuite {
     static {

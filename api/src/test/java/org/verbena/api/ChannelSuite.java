@@ -453,7 +453,10 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
-    /** As one that throttles, or reads the first bytes of TLS: auto-read is on, and what it asks for stops at the handler. */
+    /**
+     * As one that throttles, or reads the first bytes of TLS: auto-read is on, and what it asks for stops at the
+     * handler.
+     */
     @Test
     void aHandlerThatHoldsBackReadsGetsNothing() {
         AtomicReference<ChannelHandlerContext> gate = new AtomicReference<>();

@@ -31,8 +31,9 @@ import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * How often a message's bytes are copied on their way, found by comparing addresses: what the device is told to take must be the memory that the sender wrote
- * into, and what the receiver's handler gets must be the memory that the device was told to fill. What a device does between the two is its own matter.
+ * How often a message's bytes are copied on their way, found by comparing addresses: what the device is told to take
+ * must be the memory that the sender wrote into, and what the receiver's handler gets must be the memory that the
+ * device was told to fill. What a device does between the two is its own matter.
  */
 public abstract class CopiesSuite extends ApiSuite {
     /** Headers, and what a frame without a message consists of. */

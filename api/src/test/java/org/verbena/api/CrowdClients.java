@@ -12,7 +12,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
-/** The clients of {@link ManyChannelsSuite}: a process of its own. Opens many channels, then sends on each, and checks what comes back. */
+/**
+ * The clients of {@link ManyChannelsSuite}: a process of its own. Opens many channels, then sends on each, and checks
+ * what comes back.
+ */
 final class CrowdClients {
     private CrowdClients() {}
 

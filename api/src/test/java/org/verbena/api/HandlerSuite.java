@@ -127,8 +127,8 @@ public abstract class HandlerSuite extends ApiSuite {
     }
 
     /**
-     * A key pair for localhost, made once by the JDK's keytool; a single round of its password's hash, since the usual 10,000 take
-     * seconds in the lab's guest.
+     * A key pair for localhost, made once by the JDK's keytool; a single round of its password's hash, since the usual
+     * 10,000 take seconds in the lab's guest.
      */
     private static KeyStore keyStore() throws Exception {
         KeyStore keys = KeyStore.getInstance("PKCS12");

@@ -2,7 +2,9 @@ package org.verbena.api;
 
 import org.verbena.transport.ConnectionException;
 
-/** A program whose interrupted thread is the first to use this library. Its exit code says whether that harms nothing. */
+/**
+ * A program whose interrupted thread is the first to use this library. Its exit code says whether that harms nothing.
+ */
 final class InterruptedFirstUse {
     private InterruptedFirstUse() {}
 

@@ -17,8 +17,8 @@ import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.CompletionLoopOptions;
 
 /**
- * Netty's suite with clients that climb: to a rung on another loop, to one on their own, and to plain TCP. For the full run:
- * every day {@link LadderStreamSuite} runs.
+ * Netty's suite with clients that climb: to a rung on another loop, to one on their own, and to plain TCP. For the full
+ * run: every day {@link LadderStreamSuite} runs.
  */
 @Tag("full")
 class LadderNettySuiteTest extends NettySuite {

@@ -58,8 +58,8 @@ import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * What a channel that climbs does beyond what {@link StreamSuite} demands of all. Its rungs: a staged provider, which shares
- * its loop; soft, which has another; plain TCP, which shares it.
+ * What a channel that climbs does beyond what {@link StreamSuite} demands of all. Its rungs: a staged provider, which
+ * shares its loop; soft, which has another; plain TCP, which shares it.
  */
 @Timeout(120)
 class LadderSocketChannelTest {

@@ -62,7 +62,10 @@ abstract class LadderStreamSuite extends StreamSuite {
         return RdmaServerSocketChannel.class;
     }
 
-    /** Another than for sockets: which of the rungs will be used is not known, so a bind takes no port before it connects. */
+    /**
+     * Another than for sockets: which of the rungs will be used is not known, so a bind takes no port before it
+     * connects.
+     */
     @Override
     @Test
     protected void aClientsBindTakesAPort() {

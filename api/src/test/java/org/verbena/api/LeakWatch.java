@@ -11,7 +11,9 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.verbena.transport.spi.Patience;
 
-/** Remembers every buffer that was dropped without being released. It has to be started before the first buffer is made. */
+/**
+ * Remembers every buffer that was dropped without being released. It has to be started before the first buffer is made.
+ */
 public final class LeakWatch {
     private static final List<String> LEAKS = new CopyOnWriteArrayList<>();
 

@@ -11,8 +11,9 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.Patience;
 
 /**
- * A thousand open channels on one server, in a process that has no more than 512 MiB for its heap and for direct and registered memory together. All of them echo. The
- * figures that it prints are the server's; what all channels share, the shared receive queues above all, is not in those of one idle channel.
+ * A thousand open channels on one server, in a process that has no more than 512 MiB for its heap and for direct and
+ * registered memory together. All of them echo. The figures that it prints are the server's; what all channels share,
+ * the shared receive queues above all, is not in those of one idle channel.
  */
 public abstract class ManyChannelsSuite {
     /** What the server's process may have. */

@@ -335,7 +335,10 @@ public abstract class ObservabilitySuite extends ApiSuite {
                 .toList();
     }
 
-    /** What {@code jfr print} writes of our events: it prints them as their toString does, and a process of it takes long to start in the lab. */
+    /**
+     * What {@code jfr print} writes of our events: it prints them as their toString does, and a process of it takes
+     * long to start in the lab.
+     */
     private static String jfrPrint(Path file) throws IOException {
         return RecordingFile.readAllEvents(file).stream()
                 .filter(event -> event.getEventType().getName().startsWith("org.verbena."))

@@ -13,8 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 
 /**
- * A message by rendezvous in a process of its own, with the memory or the system properties that it needs: provider, host, bytes, and whether in a pooled buffer.
- * Prints what came, and how many keys were made for it.
+ * A message by rendezvous in a process of its own, with the memory or the system properties that it needs: provider,
+ * host, bytes, and whether in a pooled buffer. Prints what came, and how many keys were made for it.
  */
 final class OneMessage {
     private OneMessage() {}

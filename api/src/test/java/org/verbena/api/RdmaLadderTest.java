@@ -670,7 +670,9 @@ class RdmaLadderTest {
         awaitNoneOpen(1);
     }
 
-    /** A rung that is remembered as dead begins last; that it is not up yet when a lower one comes up proves nothing. */
+    /**
+     * A rung that is remembered as dead begins last; that it is not up yet when a lower one comes up proves nothing.
+     */
     @Test
     void doesNotBlameARungThatHadNoTime() throws Exception {
         ServerSocket silent = silence();

@@ -30,7 +30,10 @@ import org.verbena.transport.Framing;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
-/** The channel suite on the soft provider, and what needs a TCP peer that misbehaves, or addresses that every machine has. */
+/**
+ * The channel suite on the soft provider, and what needs a TCP peer that misbehaves, or addresses that every machine
+ * has.
+ */
 class SoftChannelTest extends ChannelSuite {
     @Override
     protected String provider() {

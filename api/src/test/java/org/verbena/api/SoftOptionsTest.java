@@ -233,7 +233,10 @@ class SoftOptionsTest extends ApiSuite {
         }
     }
 
-    /** Several threads send, read and add while another one closes: every future has one outcome, and everything is given back. */
+    /**
+     * Several threads send, read and add while another one closes: every future has one outcome, and everything is
+     * given back.
+     */
     @RepeatedTest(10)
     void everythingHasOneOutcomeWhenClosedWhilePosting() throws Exception {
         long seed = System.nanoTime();

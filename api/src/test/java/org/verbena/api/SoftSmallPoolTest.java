@@ -7,7 +7,10 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What happens when there is less registered memory than is asked for: each in a process of its own, whose pools are so small. */
+/**
+ * What happens when there is less registered memory than is asked for: each in a process of its own, whose pools are so
+ * small.
+ */
 @Timeout(300)
 class SoftSmallPoolTest {
 

@@ -23,9 +23,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
-/** A peer whose process is stopped: its kernel or adapter goes on acknowledging what it is sent, and it answers nothing. */
+/**
+ * A peer whose process is stopped: its kernel or adapter goes on acknowledging what it is sent, and it answers nothing.
+ */
 public abstract class StoppedPeerSuite extends ApiSuite {
-    /** What a connection may take to find that out by default: a keepalive without a sign of the peer, and one for the answer. */
+    /**
+     * What a connection may take to find that out by default: a keepalive without a sign of the peer, and one for the
+     * answer.
+     */
     private static final Duration AT_MOST = Duration.ofMinutes(1);
 
     @ParameterizedTest(name = "stream: {0}")

@@ -388,7 +388,10 @@ public abstract class StreamSuite {
         return HexFormat.of().formatHex(sent.digest());
     }
 
-    /** As one that throttles, or reads the first bytes of TLS: auto-read is on, and what it asks for stops at the handler. */
+    /**
+     * As one that throttles, or reads the first bytes of TLS: auto-read is on, and what it asks for stops at the
+     * handler.
+     */
     @Test
     void aHandlerThatHoldsBackReadsGetsNothing() {
         try (Server server = new Server(

@@ -40,11 +40,13 @@ import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RdmaException;
 
 /**
- * Random traffic: several connections, both directions, all sizes, with cancelled writes, closes in good order and abrupt ones, slow readers, and a peer in another
- * process that is killed. Every message arrives once and in order with the bytes it was sent with, or its future fails with a cause; each future is told once; and
- * in the end all memory and descriptors are back.
+ * Random traffic: several connections, both directions, all sizes, with cancelled writes, closes in good order and
+ * abrupt ones, slow readers, and a peer in another process that is killed. Every message arrives once and in order with
+ * the bytes it was sent with, or its future fails with a cause; each future is told once; and in the end all memory and
+ * descriptors are back.
  *
- * <p>Properties: {@code verbena.traffic.seed} to have the same again (as far as threads allow), {@code verbena.traffic.seconds} to run longer.
+ * <p>Properties: {@code verbena.traffic.seed} to have the same again (as far as threads allow),
+ * {@code verbena.traffic.seconds} to run longer.
  */
 public abstract class TrafficSuite extends ApiSuite {
     private static final int LINKS = 5;
@@ -305,7 +307,10 @@ public abstract class TrafficSuite extends ApiSuite {
             }
         }
 
-        /** Some of what has not been flushed, and so must never arrive; and one that has been, whose future cannot be cancelled. */
+        /**
+         * Some of what has not been flushed, and so must never arrive; and one that has been, whose future cannot be
+         * cancelled.
+         */
         private void cancel() {
             for (ChannelFuture future : unflushed) {
                 if (random.nextBoolean() && !future.isDone() && !future.cancel(false)) {

@@ -29,8 +29,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Arrows between modules point down only: adapters over api over transport's core; each provider over the core's SPI, the
- * native one over cm over verbs.
+ * Arrows between modules point down only: adapters over api over transport's core; each provider over the core's SPI,
+ * the native one over cm over verbs.
  */
 @Timeout(240)
 class ArchitectureTest {
@@ -197,7 +197,10 @@ class ArchitectureTest {
                 .dependOnClassesThat(resideInAnyPackage("java.lang.invoke..").and(assignableTo(MethodHandle.class))));
     }
 
-    /** The wall clock jumps when it is set; times to wait are measured with the other. The figures say when something was. */
+    /**
+     * The wall clock jumps when it is set; times to wait are measured with the other. The figures say when something
+     * was.
+     */
     @Test
     void onlyFiguresReadTheWallClock() {
         DescribedPredicate<JavaAccess<?>> wallClock = DescribedPredicate.describe("reads the wall clock", access -> {

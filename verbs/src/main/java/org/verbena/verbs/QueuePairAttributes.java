@@ -465,9 +465,9 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Sets the alternate path to the peer, for automatic path migration: only for InfiniBand, on devices with {@link
-         * DeviceCapability#AUTO_PATH_MIG}. Both sides give one and go to {@link MigrationState#REARM}; once armed, a
-         * path that fails is left for the other with {@link AsyncEventType#PATH_MIG}, or {@link
+         * Sets the alternate path to the peer, for automatic path migration: only for InfiniBand, on devices with
+         * {@link DeviceCapability#AUTO_PATH_MIG}. Both sides give one and go to {@link MigrationState#REARM}; once
+         * armed, a path that fails is left for the other with {@link AsyncEventType#PATH_MIG}, or {@link
          * AsyncEventType#PATH_MIG_ERR} if that fails. Linux refuses it with EINVAL on RoCE, even where the device
          * claims the capability.
          *

@@ -3,8 +3,8 @@ package org.verbena.verbs;
 import org.verbena.verbs.ffm.LibIbverbs;
 
 /**
- * The receiving side of an XRC connection that another process created, opened here: the connection lives as long as one
- * process has it open.
+ * The receiving side of an XRC connection that another process created, opened here: the connection lives as long as
+ * one process has it open.
  *
  * <p>Source: ibv_open_qp(3)
  */

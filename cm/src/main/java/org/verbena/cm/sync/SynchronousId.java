@@ -15,8 +15,8 @@ import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 
 /**
- * An id whose calls wait for their outcome and throw if it is an error, as rdma_cm's synchronous mode does in C. It has an
- * event channel of its own.
+ * An id whose calls wait for their outcome and throw if it is an error, as rdma_cm's synchronous mode does in C. It has
+ * an event channel of its own.
  *
  * <pre>{@code
  * AddressInfo address = Cm.addressInfo(host, "7471", AddressInfo.Hints.active(PortSpace.TCP)).getFirst();
@@ -168,8 +168,8 @@ public final class SynchronousId implements AutoCloseable {
      * Waits for the next connection request of an id that listens.
      *
      * @param timeoutMillis how long to wait; negative waits forever
-     * @return the request's id, to be closed by the caller; {@link #lastEvent} of it is the request. Null if none came in
-     *     time
+     * @return the request's id, to be closed by the caller; {@link #lastEvent} of it is the request. Null if none came
+     *     in time
      * @throws CmException the device is gone, or the request cannot be taken
      */
     public @Nullable SynchronousId request(int timeoutMillis) {

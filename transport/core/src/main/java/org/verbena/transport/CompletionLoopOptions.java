@@ -10,8 +10,8 @@ package org.verbena.transport;
  * @param maxCompletionsPerTurn how many completions are handled before tasks and other descriptors, 1 or more
  * @param completionQueueDepth initial entries of each completion queue; it grows with the queue pairs on it
  * @param sharedReceiveDepth receives of the loop's shared receive queue on each device, 1 to 2^20; {@link
- *     #PROVIDER_DEFAULT} for what the provider has by default, as far as the device goes. A connection that asks for the
- *     queue fails if the device has fewer, with its limit
+ *     #PROVIDER_DEFAULT} for what the provider has by default, as far as the device goes. A connection that asks for
+ *     the queue fails if the device has fewer, with its limit
  * @param transferBudgetBytes how many bytes of long reads and writes the loop's connections have out at once on each
  *     device, messages that are read from peers included, 1 or more: what exceeds it takes turns, connection by
  *     connection
@@ -40,8 +40,8 @@ public record CompletionLoopOptions(
     public static final long DEFAULT_TRANSFER_BUDGET_BYTES = 8 << 20;
 
     /**
-     * Adaptive spin, 256 completions per cycle, queues of 1024, shared receive queues as the provider has them, 8 MiB of
-     * long reads and writes.
+     * Adaptive spin, 256 completions per cycle, queues of 1024, shared receive queues as the provider has them, 8 MiB
+     * of long reads and writes.
      */
     public static final CompletionLoopOptions DEFAULTS = new CompletionLoopOptions(ADAPTIVE_SPIN, 256, 1024);
 

@@ -83,7 +83,10 @@ public record EndpointCapabilities(
         private boolean connectionMemory = false;
         private boolean reportsPeerEnd = true;
 
-        /** Starts with depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, and no features. The peer's end is reported. */
+        /**
+         * Starts with depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, and no features. The
+         * peer's end is reported.
+         */
         public Builder() {}
 
         /**
@@ -120,7 +123,8 @@ public record EndpointCapabilities(
         }
 
         /**
-         * Sets {@link EndpointCapabilities#maxReceiveSges()}; otherwise it is as {@link EndpointCapabilities#maxSges()}.
+         * Sets {@link EndpointCapabilities#maxReceiveSges()}; otherwise it is as
+         * {@link EndpointCapabilities#maxSges()}.
          *
          * @param value the new value
          * @return this

@@ -55,8 +55,9 @@ public interface MemoryDomain {
     long registeredBytes();
 
     /**
-     * Has a listener called when the device was removed or has failed and nothing is connected over it any more: whoever keeps memory registered here then closes it, since
-     * the process keeps the device open until that is done. At once if it has happened already, and never for a domain without a device.
+     * Has a listener called when the device was removed or has failed and nothing is connected over it any more:
+     * whoever keeps memory registered here then closes it, since the process keeps the device open until that is done.
+     * At once if it has happened already, and never for a domain without a device.
      *
      * @param listener called at most once, on any thread; must not block
      */

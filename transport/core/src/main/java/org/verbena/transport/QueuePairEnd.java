@@ -123,9 +123,9 @@ public record QueuePairEnd(
     /**
      * Writes it for the peer, for exchanges that have no format of their own.
      *
-     * @return {@value #LEAST_BYTES} bytes and the private data, all in network byte order: "VbQP", version 1, a zero byte
-     *     and 16 bits of reads; 32 bits each of queue pair and packet sequence number; 16 bits each of LID and packet
-     *     size; GID; 32 bits of the private data's length; private data
+     * @return {@value #LEAST_BYTES} bytes and the private data, all in network byte order: "VbQP", version 1, a zero
+     *     byte and 16 bits of reads; 32 bits each of queue pair and packet sequence number; 16 bits each of LID and
+     *     packet size; GID; 32 bits of the private data's length; private data
      */
     public byte[] toBytes() {
         return ByteBuffer.allocate(LEAST_BYTES + privateData.length)

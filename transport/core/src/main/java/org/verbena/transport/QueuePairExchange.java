@@ -19,12 +19,12 @@ import java.util.concurrent.CompletionStage;
  * }</pre>
  *
  * <p>All methods are called on the channel's event loop and must not block; their stages may complete on any thread.
- * {@link #exchange} is called once, {@link #ready} at most once after it. If the attempt ends before that (a failure, the
- * connect timeout, a channel that is closed) {@link #giveUp} is called once, whatever was called before. A stage that
- * fails, or a method that throws, ends the attempt with a {@link ConnectionException}.
+ * {@link #exchange} is called once, {@link #ready} at most once after it. If the attempt ends before that (a failure,
+ * the connect timeout, a channel that is closed) {@link #giveUp} is called once, whatever was called before. A stage
+ * that fails, or a method that throws, ends the attempt with a {@link ConnectionException}.
  *
- * <p>Whoever can read the exchange can learn where the queue pair is, and send to it as if it were the peer: use it where
- * only the peer can.
+ * <p>Whoever can read the exchange can learn where the queue pair is, and send to it as if it were the peer: use it
+ * where only the peer can.
  */
 public interface QueuePairExchange {
 
@@ -39,8 +39,8 @@ public interface QueuePairExchange {
     CompletionStage<QueuePairEnd> exchange(QueuePairEnd own, MemoryDomain memory);
 
     /**
-     * The end that this side really has, for formats that fix some of it: called before {@link #exchange}, which gets the
-     * result.
+     * The end that this side really has, for formats that fix some of it: called before {@link #exchange}, which gets
+     * the result.
      *
      * @param proposed this end as the provider would have it
      * @return the same, perhaps with another packet sequence number or smaller packets
@@ -64,8 +64,8 @@ public interface QueuePairExchange {
     default void giveUp() {}
 
     /**
-     * Which end this is for the message protocol, where one end begins and the other answers, as a client and its server
-     * do. Framing RAW has no such ends.
+     * Which end this is for the message protocol, where one end begins and the other answers, as a client and its
+     * server do. Framing RAW has no such ends.
      *
      * @return true if the peer begins; exactly one of both ends has to say that
      */

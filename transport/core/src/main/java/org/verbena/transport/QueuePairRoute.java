@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param device the device's name, as {@code ibv_devices} lists it; null to find it by the address
  * @param port of the device, from 1
- * @param gidIndex the index of the source GID; {@link #ANY_GID} for the best one: on Ethernet the first of RoCE v2 with an
- *     IPv4 address or, failing that, any of RoCE v2, and none on InfiniBand, where routes go by LID
+ * @param gidIndex the index of the source GID; {@link #ANY_GID} for the best one: on Ethernet the first of RoCE v2 with
+ *     an IPv4 address or, failing that, any of RoCE v2, and none on InfiniBand, where routes go by LID
  * @param address of this machine; null if the device is named
  * @param mtuBytes the longest payload of a packet, 256 to 4096; {@link #ACTIVE_MTU} for what the port has active. The
  *     connection uses less if the peer says so

@@ -37,7 +37,9 @@ public abstract class RegisteredMemory implements AutoCloseable {
     private volatile int closed;
     private volatile @Nullable Runnable whenGone;
 
-    /** What {@link #whenGone} waits for: that nothing holds the memory, and whatever {@link #delayGone} was called for. */
+    /**
+     * What {@link #whenGone} waits for: that nothing holds the memory, and whatever {@link #delayGone} was called for.
+     */
     @SuppressWarnings("UnusedVariable") // DELAYS reads it
     private volatile int delays = 1;
 

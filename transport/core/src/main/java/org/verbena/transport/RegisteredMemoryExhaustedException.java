@@ -2,7 +2,9 @@ package org.verbena.transport;
 
 import java.io.Serial;
 
-/** A pool of registered memory is at its limit. The message names the limit, what is in use, and the option to change. */
+/**
+ * A pool of registered memory is at its limit. The message names the limit, what is in use, and the option to change.
+ */
 public final class RegisteredMemoryExhaustedException extends RdmaException {
     @Serial
     private static final long serialVersionUID = 1L;

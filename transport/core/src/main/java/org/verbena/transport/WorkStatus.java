@@ -14,7 +14,9 @@ public enum WorkStatus {
     /** The local key or its rights do not fit the request. */
     LOCAL_PROTECTION_ERROR(
             "a local key is invalid, or lacks the right the request needs (LOCAL_WRITE for receives and reads)"),
-    /** Not done: the queue pair was in error or disconnecting. An earlier completion, or the disconnect, has the cause. */
+    /**
+     * Not done: the queue pair was in error or disconnecting. An earlier completion, or the disconnect, has the cause.
+     */
     FLUSHED("not done: the connection was ending; the first failure has the cause"),
     /** A memory window could not be bound. */
     MEMORY_WINDOW_BIND_ERROR(
@@ -23,7 +25,9 @@ public enum WorkStatus {
     BAD_RESPONSE_ERROR("the peer's adapter answered with something unexpected"),
     /** A local access error. */
     LOCAL_ACCESS_ERROR("a protection error on local memory during a write with immediate data"),
-    /** The peer's adapter found the request invalid: too long for the receive, or an operation that it does not take. */
+    /**
+     * The peer's adapter found the request invalid: too long for the receive, or an operation that it does not take.
+     */
     REMOTE_INVALID_REQUEST_ERROR(
             "the peer's adapter found the request invalid: too long for its receive, or not enabled"),
     /** The peer refused access to its memory: wrong key, out of bounds, or a missing right. */

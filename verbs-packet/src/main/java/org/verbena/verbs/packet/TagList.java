@@ -129,8 +129,8 @@ public final class TagList extends PacketBatch implements AutoCloseable {
     private static final int MAX_TAG_SGES = 16;
 
     /**
-     * The queue whose messages are matched. Queue pairs are created with it, and it takes the receives for messages that
-     * match no tag.
+     * The queue whose messages are matched. Queue pairs are created with it, and it takes the receives for messages
+     * that match no tag.
      *
      * @return the queue
      */

@@ -135,8 +135,8 @@ public enum DriverFamily {
     }
 
     /**
-     * Whether queue pairs without a thread domain share doorbell registers, and so locks: libmlx5 has 16 for a process, of which 4 serve one
-     * queue pair each (mlx5/mlx5.c, get_num_low_lat_uuars).
+     * Whether queue pairs without a thread domain share doorbell registers, and so locks: libmlx5 has 16 for a process,
+     * of which 4 serve one queue pair each (mlx5/mlx5.c, get_num_low_lat_uuars).
      *
      * @return true if a thread domain gives its queue pairs a register of their own
      */
@@ -145,8 +145,8 @@ public enum DriverFamily {
     }
 
     /**
-     * Whether the binding of a memory window may be posted behind other work. Soft RoCE repeats a binding with the packets before it and fails; of
-     * others than Nvidia's nobody knows.
+     * Whether the binding of a memory window may be posted behind other work. Soft RoCE repeats a binding with the
+     * packets before it and fails; of others than Nvidia's nobody knows.
      *
      * @return false if the send queue has to be empty
      */

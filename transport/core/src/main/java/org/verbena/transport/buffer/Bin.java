@@ -2,7 +2,10 @@ package org.verbena.transport.buffer;
 
 import org.jspecify.annotations.Nullable;
 
-/** The slabs of one size class that have blocks to give: partly used ones first, whole ones last. Guarded by the pool's lock. */
+/**
+ * The slabs of one size class that have blocks to give: partly used ones first, whole ones last. Guarded by the pool's
+ * lock.
+ */
 final class Bin {
     private @Nullable Slab head;
     private @Nullable Slab tail;

@@ -7,8 +7,8 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The shared part of a pool: its registered chunks, cut into slabs, and the limit on their bytes. It registers and frees
- * nothing itself. Guarded by the pool's lock.
+ * The shared part of a pool: its registered chunks, cut into slabs, and the limit on their bytes. It registers and
+ * frees nothing itself. Guarded by the pool's lock.
  */
 final class ChunkSpace {
     private final BufferPoolOptions options;
@@ -86,8 +86,8 @@ final class ChunkSpace {
     }
 
     /**
-     * How long a chunk for one large buffer may be, its bytes now reserved, or 0 at the limit: as long as its size class says, so that the next
-     * buffer of about this size fits as well, or else just long enough.
+     * How long a chunk for one large buffer may be, its bytes now reserved, or 0 at the limit: as long as its size
+     * class says, so that the next buffer of about this size fits as well, or else just long enough.
      */
     long reserveDedicated(int bytes, long neededBytes) {
         long leftBytes = options.maxRegisteredBytes() - registeredBytes;
@@ -214,8 +214,8 @@ final class ChunkSpace {
     }
 
     /**
-     * Takes chunks out that have been idle long enough, those of large buffers first, and of these the ones that waited longest. The caller
-     * lets them go without the lock.
+     * Takes chunks out that have been idle long enough, those of large buffers first, and of these the ones that waited
+     * longest. The caller lets them go without the lock.
      *
      * @param idleNanos how long is long enough
      * @param enoughBytes when to stop

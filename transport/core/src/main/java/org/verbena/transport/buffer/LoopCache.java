@@ -17,7 +17,10 @@ final class LoopCache {
     /** More blocks than this of one class are not worth keeping, however small they are. */
     private static final int MAX_BLOCKS_PER_CLASS = 256;
 
-    /** How many blocks are fetched from the shared part at a time: enough to make its lock rare, few enough to take little. */
+    /**
+     * How many blocks are fetched from the shared part at a time: enough to make its lock rare, few enough to take
+     * little.
+     */
     private static final int MAX_REFILL_BLOCKS = 32;
 
     /** Marks the foreign stack as closed once the loop has ended. */

@@ -16,9 +16,9 @@ import org.verbena.transport.RdmaException;
 /**
  * A {@link RegisteredBufferPool} as Netty's allocator. Direct buffers, the default, come from the pool and are tracked
  * by Netty's leak detector. Where the pool cannot serve a request ({@link BufferPoolOptions#largestPooledBytes()},
- * {@link BufferPoolOptions#onExhaustion()}), and once it is closed, they are plain direct memory: such a buffer works everywhere, at the price
- * of a copy or a registration when it is sent. It is counted ({@link BufferPoolMetrics}), and logged once per reason.
- * Any thread.
+ * {@link BufferPoolOptions#onExhaustion()}), and once it is closed, they are plain direct memory: such a buffer works
+ * everywhere, at the price of a copy or a registration when it is sent. It is counted ({@link BufferPoolMetrics}), and
+ * logged once per reason. Any thread.
  */
 public final class RdmaByteBufAllocator extends AbstractByteBufAllocator implements ByteBufAllocatorMetricProvider {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaByteBufAllocator.class);

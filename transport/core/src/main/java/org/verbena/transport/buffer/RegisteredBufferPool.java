@@ -189,8 +189,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Gives an event loop a cache of its own, and has it {@linkplain #trim() trim} the pool now and then. Ends with the loop or the pool.
-     * Does nothing if the loop has one.
+     * Gives an event loop a cache of its own, and has it {@linkplain #trim() trim} the pool now and then. Ends with the
+     * loop or the pool. Does nothing if the loop has one.
      *
      * @param loop runs on one thread for all its life, as Netty's event loops do
      */
@@ -350,7 +350,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Ends the pool: no more allocations. Free memory is given back now, the rest as its buffers are released. Idempotent.
+     * Ends the pool: no more allocations. Free memory is given back now, the rest as its buffers are released.
+     * Idempotent.
      */
     @Override
     public void close() {
@@ -432,7 +433,10 @@ public final class RegisteredBufferPool implements AutoCloseable {
         return closed;
     }
 
-    /** Takes what the calling thread can reach, for itself, and makes other loops give up what they keep, for the next caller. */
+    /**
+     * Takes what the calling thread can reach, for itself, and makes other loops give up what they keep, for the next
+     * caller.
+     */
     private void collectFree() {
         for (LoopCache cache : attachedCaches()) {
             if (cache.isOwnedByCurrentThread()) {
@@ -607,7 +611,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
         tellFreed();
     }
 
-    /** Another thread is in a system call with a view of a released buffer: its memory is freed when it has come back. */
+    /**
+     * Another thread is in a system call with a view of a released buffer: its memory is freed when it has come back.
+     */
     private void freeLater() {
         CompletableFuture.delayedExecutor(FREE_RETRY_MILLIS, TimeUnit.MILLISECONDS)
                 .execute(() -> {

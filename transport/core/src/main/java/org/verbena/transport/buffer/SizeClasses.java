@@ -1,8 +1,9 @@
 package org.verbena.transport.buffer;
 
 /**
- * The block sizes of a pool: every 64 bytes up to 512, then four steps to each power of two. A block is therefore at most a quarter larger
- * than what was asked for (beyond 512 bytes), and always a multiple of 64: blocks never share a cache line, and atomics are aligned.
+ * The block sizes of a pool: every 64 bytes up to 512, then four steps to each power of two. A block is therefore at
+ * most a quarter larger than what was asked for (beyond 512 bytes), and always a multiple of 64: blocks never share a
+ * cache line, and atomics are aligned.
  *
  * <pre>{@code
  * index   0    1  ...   7 |   8    9   10    11 |   12   13   14    15 | ...

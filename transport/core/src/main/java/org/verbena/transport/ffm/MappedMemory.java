@@ -13,8 +13,9 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory that is mapped: files, and anonymous memory that the kernel gives zeroed, page by page when it is first used, and backs with transparent huge pages if it is asked to. {@code Arena.allocate}
- * writes the zeros itself, which takes seconds where a gigabyte is wanted. Linux only. Source: mmap(2), madvise(2).
+ * Memory that is mapped: files, and anonymous memory that the kernel gives zeroed, page by page when it is first used,
+ * and backs with transparent huge pages if it is asked to. {@code Arena.allocate} writes the zeros itself, which takes
+ * seconds where a gigabyte is wanted. Linux only. Source: mmap(2), madvise(2).
  */
 @SuppressWarnings("restricted") // mapping memory is what this class is for
 public final class MappedMemory {
@@ -29,7 +30,9 @@ public final class MappedMemory {
     private static final long MAP_FAILED = -1;
     private static final Path SETTING = Path.of("/sys/kernel/mm/transparent_hugepage/enabled");
 
-    /** Linked when they are needed: linking is a restricted operation, and the JVM warns of it where it was not allowed. */
+    /**
+     * Linked when they are needed: linking is a restricted operation, and the JVM warns of it where it was not allowed.
+     */
     private static final class Calls {
         /** {@code void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);} */
         private static final @Nullable MethodHandle MMAP = find(
@@ -67,7 +70,8 @@ public final class MappedMemory {
     private MappedMemory() {}
 
     /**
-     * Whether memory can be mapped: on Linux, in a program that allows this module native access ({@code --enable-native-access}).
+     * Whether memory can be mapped: on Linux, in a program that allows this module native access
+     * ({@code --enable-native-access}).
      *
      * @return false if {@link #map} would fail, or make the JVM warn
      */

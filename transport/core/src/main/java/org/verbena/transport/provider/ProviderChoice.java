@@ -31,8 +31,8 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     public static final String AUTO = "auto";
 
     /**
-     * The system property that names a provider where the program does not: {@code auto}, {@code verbs}, {@code soft}; or
-     * several for servers, as {@link ProviderSet} describes.
+     * The system property that names a provider where the program does not: {@code auto}, {@code verbs}, {@code soft};
+     * or several for servers, as {@link ProviderSet} describes.
      */
     public static final String PROPERTY = "org.verbena.provider";
 
@@ -76,11 +76,11 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     }
 
     /**
-     * Makes sure that this JVM and the Netty on the class path are such that a provider can work. Whoever has classes that
-     * could not be loaded otherwise asks first.
+     * Makes sure that this JVM and the Netty on the class path are such that a provider can work. Whoever has classes
+     * that could not be loaded otherwise asks first.
      *
-     * @throws ProviderUnavailableException Netty is older than 4.2, or the JVM denies native access; the message says what
-     *     to do
+     * @throws ProviderUnavailableException Netty is older than 4.2, or the JVM denies native access; the message says
+     *     what to do
      */
     public static void checkRequirements() {
         String unmet = Requirements.unmet();

@@ -13,11 +13,11 @@ import org.verbena.transport.spi.RdmaProvider;
  * The providers that a server listens with, all on one address and port. A client uses the first, unless it
  * connects by a ladder.
  *
- * <p>A text selects them: names joined by {@code +}, in the order in which the server binds. {@code verbs+soft} are these
- * two; {@code auto+soft} is what {@link ProviderChoice#AUTO} picks, and soft; {@link #ALL} stands for every provider that
- * can work here and serves the address. What is named, or picked by {@code auto}, is required: the server listens with it
- * or not at all. What {@code all} adds is not: a server that cannot listen with one of those logs why and continues without it.
- * {@link #LADDER} selects the same as {@code all}, for clients that connect by a ladder.
+ * <p>A text selects them: names joined by {@code +}, in the order in which the server binds. {@code verbs+soft} are
+ * these two; {@code auto+soft} is what {@link ProviderChoice#AUTO} picks, and soft; {@link #ALL} stands for every
+ * provider that can work here and serves the address. What is named, or picked by {@code auto}, is required: the server
+ * listens with it or not at all. What {@code all} adds is not: a server that cannot listen with one of those logs why
+ * and continues without it. {@link #LADDER} selects the same as {@code all}, for clients that connect by a ladder.
  *
  * @param choices one or more, each of another provider
  * @param required the names of those that must listen
@@ -28,7 +28,9 @@ public record ProviderSet(List<ProviderChoice> choices, Set<String> required, bo
     /** Every provider that can work here and serves the address. */
     public static final String ALL = "all";
 
-    /** What {@link #ALL} selects, for programs whose clients are to connect with the best that their server has as well. */
+    /**
+     * What {@link #ALL} selects, for programs whose clients are to connect with the best that their server has as well.
+     */
     public static final String LADDER = "ladder";
 
     private static final char AND = '+';

@@ -11,14 +11,14 @@ public interface DirectAccess {
     boolean publish(SoftwareMemory memory);
 
     /**
-     * Closes memory that was opened, without waiting for anybody. From now on the peer does not get what it has not read
-     * completely, and begins no write; it may be in the middle of one.
+     * Closes memory that was opened, without waiting for anybody. From now on the peer does not get what it has not
+     * read completely, and begins no write; it may be in the middle of one.
      */
     void withdraw(SoftwareMemory memory);
 
     /**
-     * Whether the peer is still in the middle of a write that it had begun when the memory was withdrawn. Not for longer
-     * than about a second: a connection ends whose peer takes longer.
+     * Whether the peer is still in the middle of a write that it had begun when the memory was withdrawn. Not for
+     * longer than about a second: a connection ends whose peer takes longer.
      */
     boolean isVisited(SoftwareMemory memory);
 

@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  * slot   null: a search ends here | a region | REMOVED: a search goes on
  * }</pre>
  *
- * <p>A lookup beside a change finds the state before it or after it; regions that are not being changed are always found.
+ * <p>A lookup beside a change finds the state before it or after it; regions that are not being changed are always
+ * found.
  */
 public final class KeyTable {
     /** A power of two, as all lengths of the table. */

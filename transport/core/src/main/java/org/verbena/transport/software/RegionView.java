@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A byte buffer over registered memory, for the socket. It remembers the buffer of the region it was last used for, so that
- * the usual case, few regions used over and over, makes no garbage. One thread.
+ * A byte buffer over registered memory, for the socket. It remembers the buffer of the region it was last used for, so
+ * that the usual case, few regions used over and over, makes no garbage. One thread.
  */
 public final class RegionView {
     /** The longest byte buffer that is made: a little less than the JDK's limit, which is an array's. */

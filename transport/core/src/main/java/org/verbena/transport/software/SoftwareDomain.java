@@ -22,7 +22,10 @@ import org.verbena.transport.RegisteredMemory;
  */
 public final class SoftwareDomain implements MemoryDomain {
 
-    /** The most regions at a time: so many that none is missed, so few that a guess hits one of them in 256 tries at the best. */
+    /**
+     * The most regions at a time: so many that none is missed, so few that a guess hits one of them in 256 tries at the
+     * best.
+     */
     public static final int MAX_REGIONS = 1 << 24;
 
     /** How many random bytes are drawn at a time: the generator's overhead is per call. */

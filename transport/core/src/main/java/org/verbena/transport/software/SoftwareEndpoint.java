@@ -21,10 +21,10 @@ import org.verbena.transport.spi.WorkRequest;
 /**
  * One connection of a provider that is its own device: queues, turns and the end. A subclass has the way to the peer.
  *
- * <p>Everything happens in turns: something has come from the peer, more can go to it, or a task runs. Within a turn the
- * handler is called as events are found, and what it posts meanwhile is sent together at the end of the turn. Outside a
- * turn, in a method that the user called, there are no callbacks: completions wait for the next turn, which a task
- * provides.
+ * <p>Everything happens in turns: something has come from the peer, more can go to it, or a task runs. Within a turn
+ * the handler is called as events are found, and what it posts meanwhile is sent together at the end of the turn.
+ * Outside a turn, in a method that the user called, there are no callbacks: completions wait for the next turn, which a
+ * task provides.
  *
  * <pre>{@code
  * COMING_UP --becomeConnected--> CONNECTED --disconnect, error, peer--> DRAINING --> CLOSED
@@ -127,8 +127,9 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     protected abstract int receiveBufferBytes();
 
     /**
-     * After how many messages within a turn what was posted meanwhile goes to the peer, so that both ends work at the same
-     * time: where all that is under way is answered together, one waits for the other. It costs what sending costs.
+     * After how many messages within a turn what was posted meanwhile goes to the peer, so that both ends work at the
+     * same time: where all that is under way is answered together, one waits for the other. It costs what sending
+     * costs.
      */
     protected abstract int mostBatchMessages();
 

@@ -20,8 +20,9 @@ import org.verbena.transport.spi.SpinBudget;
 import org.verbena.transport.system.Requirements;
 
 /**
- * Netty's NIO handler, and what all connections of one loop share: the turns that are due, the shared receive queue, the
- * ticks by which silent peers are noticed. When the loop ends, everything on it ends with it. One thread: the loop's.
+ * Netty's NIO handler, and what all connections of one loop share: the turns that are due, the shared receive queue,
+ * the ticks by which silent peers are noticed. When the loop ends, everything on it ends with it. One thread: the
+ * loop's.
  */
 public abstract class SoftwareIoHandler implements IoHandler {
     /** How often within the stall timeout the members are checked. */
@@ -119,7 +120,10 @@ public abstract class SoftwareIoHandler implements IoHandler {
         nio.initialize();
     }
 
-    /** Runs the turns that are due, and counts what they and the polls before have found; gives how many turns there were. */
+    /**
+     * Runs the turns that are due, and counts what they and the polls before have found; gives how many turns there
+     * were.
+     */
     protected final int runTurns() {
         int due = turns.size();
         for (int i = 0; i < due; i++) {
@@ -131,8 +135,8 @@ public abstract class SoftwareIoHandler implements IoHandler {
     }
 
     /**
-     * Runs a turn once the peers have been polled again. A task would run it sooner, and a chain of tasks would keep the
-     * loop from its sockets.
+     * Runs a turn once the peers have been polled again. A task would run it sooner, and a chain of tasks would keep
+     * the loop from its sockets.
      */
     public final void runAfterPoll(Runnable turn) {
         turns.add(turn);

@@ -14,8 +14,8 @@ import org.verbena.transport.RegisteredMemory;
 /**
  * Registered memory. Work requests of this side hold it by reference count. A peer's access does not hold it: it
  * {@linkplain #tryEnter() enters} for the moment of a copy or a system call, and {@link #deregister()} waits for those
- * moments to pass; so once the owner's {@code close()} has returned, and no work of this side is out, nobody touches the
- * memory any more. On an event loop, {@code close()} does not wait for a peer that writes the memory by itself
+ * moments to pass; so once the owner's {@code close()} has returned, and no work of this side is out, nobody touches
+ * the memory any more. On an event loop, {@code close()} does not wait for a peer that writes the memory by itself
  * ({@link DirectAccess}); {@link #whenGone} says when it has left.
  */
 public final class SoftwareMemory extends RegisteredMemory {

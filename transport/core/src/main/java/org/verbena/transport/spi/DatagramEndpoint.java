@@ -10,7 +10,7 @@ import org.verbena.transport.MemoryDomain;
  * DatagramHandler}.
  *
  * <pre>{@code
- * OPENING --onOpened--> OPEN --close(), or an error--> DRAINING: everything posted completes, with FLUSHED at the latest
+ * OPENING --onOpened--> OPEN --close(), or an error--> DRAINING: everything posted completes, as FLUSHED at last
  *    |                                                    | onClosed(cause): once, and the last callback
  *    +--------------------------------------------------> CLOSED
  * }</pre>
@@ -113,7 +113,9 @@ public interface DatagramEndpoint {
      */
     int freeSendSlots();
 
-    /** Gives everything staged to the device, in one call per queue. What the device refuses completes with an error. */
+    /**
+     * Gives everything staged to the device, in one call per queue. What the device refuses completes with an error.
+     */
     void flush();
 
     /**

@@ -59,10 +59,10 @@ public interface Endpoint {
      * The domain for memory that only this connection's peer may access. Valid from {@code onPrepared} on. A key of
      * this domain opens its region to no other peer, and to none once the connection has ended; this peer may
      * invalidate it by a send with invalidate. The region itself stays registered until it is closed, and the device's
-     * endpoints may name it in their work requests. A peer that learns the key from what is posted next on this endpoint
-     * finds the region open; a key that reaches it another way may arrive too early. A region that a loop closes in the
-     * turn in which it registered it may be open until the loop's next turn; on other threads it is closed when {@code
-     * close} returns, unless work in flight holds it.
+     * endpoints may name it in their work requests. A peer that learns the key from what is posted next on this
+     * endpoint finds the region open; a key that reaches it another way may arrive too early. A region that a loop
+     * closes in the turn in which it registered it may be open until the loop's next turn; on other threads it is
+     * closed when {@code close} returns, unless work in flight holds it.
      *
      * @return {@link #memoryDomain()} if {@link EndpointCapabilities#connectionMemory()} is false
      */
@@ -71,8 +71,8 @@ public interface Endpoint {
     }
 
     /**
-     * Allows the peer's reads, writes and atomics, which is the default, or refuses them whatever key they have. Does nothing on providers whose devices decide by
-     * keys alone. On the loop; from {@code onPrepared} on.
+     * Allows the peer's reads, writes and atomics, which is the default, or refuses them whatever key they have. Does
+     * nothing on providers whose devices decide by keys alone. On the loop; from {@code onPrepared} on.
      *
      * @param allowed false to end the connection of a peer that tries
      */

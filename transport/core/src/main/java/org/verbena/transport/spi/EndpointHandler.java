@@ -84,6 +84,9 @@ public interface EndpointHandler {
     /** The message invalidated a local key. */
     int WITH_INVALIDATE = 1 << 1;
 
-    /** The receive was consumed by a write with immediate data: {@code lengthBytes} were written elsewhere, not into its buffers. */
+    /**
+     * The receive was consumed by a write with immediate data: {@code lengthBytes} were written elsewhere, not into its
+     * buffers.
+     */
     int REMOTE_WRITE = 1 << 2;
 }

@@ -7,8 +7,9 @@ import org.verbena.transport.QueuePairEnd;
  * {@link Endpoint#capabilities()} has what it granted. Depths and SGEs beyond a limit of the device fail the connection
  * with the limit's value; inline bytes are reduced to what the device has.
  *
- * <p>A depth or a number of elements up to its default is a wish: where the device has less, the endpoint gets that, as {@link
- * Endpoint#capabilities()} says. More than the default is a demand: a device that has less fails the connection with its limit.
+ * <p>A depth or a number of elements up to its default is a wish: where the device has less, the endpoint gets that, as
+ * {@link Endpoint#capabilities()} says. More than the default is a demand: a device that has less fails the connection
+ * with its limit.
  *
  * @param connectTimeoutMillis for all steps of connecting or accepting together, 1 or more
  * @param sendDepth work requests (sends, reads, writes, atomics) that may be outstanding, 1 or more
@@ -22,11 +23,11 @@ import org.verbena.transport.QueuePairEnd;
  * @param minRnrTimerMicros how long the peer is told to wait before it repeats a send that found no receive here, in
  *     microseconds, 10 to 655360, rounded up to what the device knows; {@link #DEVICE_DEFAULT} for 0.64 ms. Only on
  *     InfiniBand and RoCE: elsewhere another value than the default fails the connection
- * @param ackTimeoutMicros how long the adapter waits for an acknowledgement before it sends again, in microseconds, 5 to
- *     {@link #MAX_ACK_TIMEOUT_MICROS}, rounded up to 4.096 times a power of two; devices take up to four times as long.
- *     {@link #DEVICE_DEFAULT} for 268 ms on RoCE, 67 ms where queue pairs are connected by hand, and on InfiniBand
- *     what the subnet manager says of the path. Only on InfiniBand and RoCE: elsewhere another value than the default
- *     fails the connection
+ * @param ackTimeoutMicros how long the adapter waits for an acknowledgement before it sends again, in microseconds, 5
+ *     to {@link #MAX_ACK_TIMEOUT_MICROS}, rounded up to 4.096 times a power of two; devices take up to four times as
+ *     long. {@link #DEVICE_DEFAULT} for 268 ms on RoCE, 67 ms where queue pairs are connected by hand, and on
+ *     InfiniBand what the subnet manager says of the path. Only on InfiniBand and RoCE: elsewhere another value than
+ *     the default fails the connection
  * @param trafficClass the IP type of service, 0 to 255; an accepting side has that of the connecting one
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
  * @param privateData sent to the peer in the connect request or reply; copied, never null. {@link

@@ -2,7 +2,8 @@ package org.verbena.transport.spi;
 
 /**
  * What a server grants peers that have connected and not introduced themselves completely: until its listener has their
- * requests, and once more from there to the end of the message protocol's handshake, with the proof of a pre-shared key.
+ * requests, and once more from there to the end of the message protocol's handshake, with the proof of a pre-shared
+ * key.
  *
  * @param most how many connections of a server, 1 or more; beyond that the oldest makes room
  * @param mostPerAddress how many of them one address may have while others want to connect, 1 or more; an address with
@@ -12,8 +13,8 @@ package org.verbena.transport.spi;
 public record HandshakeLimits(int most, int mostPerAddress, int timeoutMillis) {
 
     /**
-     * 4096 connections, 1024 of an address, 30 s: a connection manager may have to repeat its messages, and a machine that
-     * makes many connections at once may be slow. What strangers can hold is bounded by the counts.
+     * 4096 connections, 1024 of an address, 30 s: a connection manager may have to repeat its messages, and a machine
+     * that makes many connections at once may be slow. What strangers can hold is bounded by the counts.
      */
     public static final HandshakeLimits DEFAULTS = new HandshakeLimits(4096, 1024, 30_000);
 

@@ -5,8 +5,8 @@ package org.verbena.transport.spi;
  *
  * @param backlog connection requests that may wait, 1 or more
  * @param reuseAddress whether the address may be bound again while old connections linger
- * @param plainTcp whether TCP connections of other protocols go to {@link ListenerHandler#onPlainConnection}; without it
- *     they are dropped. Only for providers that {@link RdmaProvider#takesPlainTcp() take them}
+ * @param plainTcp whether TCP connections of other protocols go to {@link ListenerHandler#onPlainConnection}; without
+ *     it they are dropped. Only for providers that {@link RdmaProvider#takesPlainTcp() take them}
  * @param plainTcpAfterMillis after how many milliseconds without enough bytes to tell the protocol a connection counts
  *     as one of another protocol; 0 for never. It must be below the provider's limit for handshakes to have an effect
  */

@@ -88,7 +88,8 @@ public interface RdmaProvider {
 
     /**
      * Makes the I/O handler of a completion loop; an event loop group made with this factory can be given to
-     * {@link #connect}, {@link #listen} and {@link IncomingConnection#accept}. Netty's NIO channels may share its loops.
+     * {@link #connect}, {@link #listen} and {@link IncomingConnection#accept}. Netty's NIO channels may share its
+     * loops.
      *
      * @param options how its loops poll and block
      * @return the factory, for Netty's {@code MultiThreadIoEventLoopGroup}
@@ -218,9 +219,9 @@ public interface RdmaProvider {
      * DatagramHandler#onClosed} has the outcome.
      *
      * @param loop an event loop of this provider; the endpoint's thread
-     * @param localAddress the address that peers look up: one of a device, since a queue pair belongs to one. A wildcard
-     *     takes the device on the way to {@code toward} or, without that, the only one with datagrams. Port 0 selects
-     *     any free port
+     * @param localAddress the address that peers look up: one of a device, since a queue pair belongs to one. A
+     *     wildcard takes the device on the way to {@code toward} or, without that, the only one with datagrams. Port 0
+     *     selects any free port
      * @param toward where datagrams will go, null if that is not known
      * @param options depths and the like
      * @param handler receives the events of this endpoint

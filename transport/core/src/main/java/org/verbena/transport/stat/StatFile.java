@@ -9,8 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file of counters of a process, which {@code verbena stat} reads: a reader needs nothing from the process, not even
- * that it runs. It is laid out here in the heap, and a {@link StatCopier} writes it, so that no loop ever touches a file.
+ * The file of counters of a process, which {@code verbena stat} reads: a reader needs nothing from the process, not
+ * even that it runs. It is laid out here in the heap, and a {@link StatCopier} writes it, so that no loop ever touches
+ * a file.
  *
  * <p>What it costs: a connection's counters stay where they are, and its loop copies them here at most ten times a
  * second while something happens on the loop, and once more after that. So a flush costs a comparison and a message
@@ -18,7 +19,8 @@ import org.slf4j.LoggerFactory;
  * instead, and only connections with a row would have them. Written at once are a loop's number of polls (a store for
  * each poll), whether it waits (a few stores and a look at the clock for each time that it blocks, which takes
  * microseconds), and the duration of a request (a load and a store; a client has read the clock already, a server reads
- * it). There is no lock, and nothing is allocated for a message. Connections that begin or end take a lock for a moment.
+ * it). There is no lock, and nothing is allocated for a message. Connections that begin or end take a lock for a
+ * moment.
  */
 public final class StatFile {
     /** The system property that switches it off: {@code false}. */

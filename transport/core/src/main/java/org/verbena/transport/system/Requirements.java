@@ -5,8 +5,8 @@ import java.security.CodeSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What this library needs of the JVM and of Netty. Asked before classes are loaded that could not be without it, so that
- * the program gets a sentence and not the name of a class. This class refers to none of Netty's. Any thread.
+ * What this library needs of the JVM and of Netty. Asked before classes are loaded that could not be without it, so
+ * that the program gets a sentence and not the name of a class. This class refers to none of Netty's. Any thread.
  */
 public final class Requirements {
     /** The release of which the least update is named below. */
@@ -57,8 +57,8 @@ public final class Requirements {
     /**
      * The version of Netty that is there.
      *
-     * @return such as {@code 4.2.20.Final}; where Netty is a module or packed into another jar, which have no version, 4.2
-     *     if that is met
+     * @return such as {@code 4.2.20.Final}; where Netty is a module or packed into another jar, which have no version,
+     *     4.2 if that is met
      */
     public static String nettyVersion() {
         Class<?> anchor = find(JARS[0].anchor, Requirements.class.getClassLoader());

@@ -31,8 +31,8 @@ public final class UserDirectory {
         private User() {}
 
         /**
-         * The user that this process acts as. Not the owner of /proc/self: that is root for a program with capabilities.
-         * Source: proc_pid_status(5).
+         * The user that this process acts as. Not the owner of /proc/self: that is root for a program with
+         * capabilities. Source: proc_pid_status(5).
          */
         private static @Nullable Integer id() {
             try {

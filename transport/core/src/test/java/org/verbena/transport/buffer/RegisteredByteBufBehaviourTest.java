@@ -32,8 +32,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A registered buffer does what Netty's plain direct buffer does: random operations, valid and not, are applied to both with the same arguments,
- * and results, exceptions, indices and contents compared.
+ * A registered buffer does what Netty's plain direct buffer does: random operations, valid and not, are applied to both
+ * with the same arguments, and results, exceptions, indices and contents compared.
  */
 @Timeout(240)
 @SuppressWarnings("deprecation") // handlers use order() all the same

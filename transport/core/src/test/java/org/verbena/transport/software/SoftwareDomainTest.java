@@ -96,7 +96,10 @@ class SoftwareDomainTest {
         }
     }
 
-    /** The attack that worked while STags were an index under an affine map: what samples tell, and neighbours of samples, opens nothing. */
+    /**
+     * The attack that worked while STags were an index under an affine map: what samples tell, and neighbours of
+     * samples, opens nothing.
+     */
     @Test
     void guessesFromSamplesOpenNothing() {
         Random random = new Random(22);

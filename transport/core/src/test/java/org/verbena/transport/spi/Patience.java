@@ -11,7 +11,10 @@ import java.util.function.BooleanSupplier;
 
 /** How long a test waits for something before it fails: no wait in a test is without this bound. */
 public final class Patience {
-    /** Generous, because a guest without hardware virtualisation runs ten times slower; {@code -Dverbena.test.patienceSeconds} changes it. */
+    /**
+     * Generous, because a guest without hardware virtualisation runs ten times slower;
+     * {@code -Dverbena.test.patienceSeconds} changes it.
+     */
     public static final Duration LIMIT = Duration.ofSeconds(Integer.getInteger("verbena.test.patienceSeconds", 60));
 
     private static final int TURNS = 200;

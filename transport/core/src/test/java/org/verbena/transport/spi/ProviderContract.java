@@ -49,11 +49,12 @@ import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 
 /**
- * What every provider does, as the Javadoc of this package promises it. A provider's tests are one subclass that says which provider and
- * where to listen. Nothing here depends on how fast anything is; every wait is bounded by {@link Patience}.
+ * What every provider does, as the Javadoc of this package promises it. A provider's tests are one subclass that says
+ * which provider and where to listen. Nothing here depends on how fast anything is; every wait is bounded by
+ * {@link Patience}.
  *
- * <p>After each test everything is closed, every handler is asked whether the contract was kept ({@link RecordingEndpointHandler#violations()}), and
- * the memory that is registered must be what it was before.
+ * <p>After each test everything is closed, every handler is asked whether the contract was kept
+ * ({@link RecordingEndpointHandler#violations()}), and the memory that is registered must be what it was before.
  */
 @Timeout(350)
 public abstract class ProviderContract {
@@ -104,7 +105,8 @@ public abstract class ProviderContract {
      * Whether a peer's refusal of memory access comes back as {@link WorkStatus#REMOTE_ACCESS_ERROR} of the request.
      *
      * @param opcode a read, write or atomic
-     * @return false for operations that complete before the peer has answered (writes over iWARP), or on devices that flush the request instead
+     * @return false for operations that complete before the peer has answered (writes over iWARP), or on devices that
+     *     flush the request instead
      */
     protected boolean reportsRemoteAccessErrors(WorkRequest.Opcode opcode) {
         return true;
@@ -238,7 +240,9 @@ public abstract class ProviderContract {
         return new Pair(client, server);
     }
 
-    /** One empty message from client to server, after which either side may speak: over iWARP the client speaks first. */
+    /**
+     * One empty message from client to server, after which either side may speak: over iWARP the client speaks first.
+     */
     private void greet(Pair pair) {
         RegisteredMemory scratch = region(pair.server(), 1, Access.LOCAL_WRITE);
         pair.server().receive(-1, scratch, 0, 1);
@@ -1727,8 +1731,8 @@ public abstract class ProviderContract {
     }
 
     /**
-     * Tries an operation that must end the connection. Whether the client learns why depends on the device: to siw a send
-     * has succeeded when TCP has it.
+     * Tries an operation that must end the connection. Whether the client learns why depends on the device: to siw a
+     * send has succeeded when TCP has it.
      */
     private void assertEnds(Pair pair, WorkRequest request) {
         pair.client().send(request);

@@ -295,7 +295,8 @@ public class RecordingEndpointHandler implements EndpointHandler {
     // ---- what a test does
 
     /**
-     * Does something with the prepared endpoint on its loop, and waits for it. Callbacks that come before it returns are violations.
+     * Does something with the prepared endpoint on its loop, and waits for it. Callbacks that come before it returns
+     * are violations.
      *
      * @param action what to do
      * @param <T> of its value

@@ -6,8 +6,8 @@ import java.util.List;
 import org.verbena.transport.WorkStatus;
 
 /**
- * What is said on the socket once a connection is up: a byte that wakes, files to map, and how the connection ends. What
- * was written into the ring before it was said counts. One thread.
+ * What is said on the socket once a connection is up: a byte that wakes, files to map, and how the connection ends.
+ * What was written into the ring before it was said counts. One thread.
  */
 final class Control {
     private static final byte WAKE = 1;
@@ -23,8 +23,8 @@ final class Control {
     private static final byte FREED = 5;
 
     /**
-     * Read of one socket before others have their turn: some 28 files, which are system calls each, or more wake-ups than
-     * there ever are.
+     * Read of one socket before others have their turn: some 28 files, which are system calls each, or more wake-ups
+     * than there ever are.
      */
     static final int TURN_BYTES = 512;
 

@@ -119,7 +119,10 @@ final class ControlSocket extends LoopSocket {
         }
     }
 
-    /** Closes the socket when what was said is sent, or the peer does not read it in time. The owner is not called again. */
+    /**
+     * Closes the socket when what was said is sent, or the peer does not read it in time. The owner is not called
+     * again.
+     */
     void closeWhenSent() {
         if (unsent == null || loop().isShuttingDown()) {
             closeNow();

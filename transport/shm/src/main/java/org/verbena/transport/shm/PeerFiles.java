@@ -8,7 +8,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What the peer of one connection has announced of its process's files. None is opened before it is used. One thread. */
+/**
+ * What the peer of one connection has announced of its process's files. None is opened before it is used. One thread.
+ */
 final class PeerFiles implements Control.Files {
     private static final Logger LOG = LoggerFactory.getLogger(PeerFiles.class);
 

@@ -78,7 +78,10 @@ final class PeerProcess {
         unmap(unused);
     }
 
-    /** As {@link #release(PeerFile)}, for all files of a connection: there may be thousands, which a loop has no time for. */
+    /**
+     * As {@link #release(PeerFile)}, for all files of a connection: there may be thousands, which a loop has no time
+     * for.
+     */
     void release(List<PeerFile> ofConnection) {
         List<MemorySegment> unused = new ArrayList<>();
         synchronized (mappings) {

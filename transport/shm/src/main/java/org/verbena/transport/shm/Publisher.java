@@ -13,8 +13,8 @@ import org.verbena.transport.software.SoftwareMemory;
 
 /**
  * Opens this side's memory to the peer of one connection, in the connection's table. The peer is told of a file when
- * memory in it is to be opened for the first time; until it has mapped the file, this side accesses it for the peer. Any
- * thread.
+ * memory in it is to be opened for the first time; until it has mapped the file, this side accesses it for the peer.
+ * Any thread.
  */
 final class Publisher implements DirectAccess {
     private final SharedFiles files;

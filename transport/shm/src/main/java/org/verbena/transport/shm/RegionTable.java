@@ -5,17 +5,17 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * What the peer of a connection may access by itself, in the connection's file. Its owner writes it, and decides nothing
- * by what it reads there.
+ * What the peer of a connection may access by itself, in the connection's file. Its owner writes it, and decides
+ * nothing by what it reads there.
  *
  * <pre>{@code
  * entry: key, 0 if free | number of the file | address | length | offset in the file | rights
  * behind all entries: the visit, the key of what the peer is writing just now
  * }</pre>
  *
- * <p>An entry belongs to its key as long as the key is the same before and after it, and what it opens, are read. A peer
- * that writes says so first, and then looks at the key once more; an owner that removes the key then looks whether there
- * is a visit: one of the two sees the other.
+ * <p>An entry belongs to its key as long as the key is the same before and after it, and what it opens, are read. A
+ * peer that writes says so first, and then looks at the key once more; an owner that removes the key then looks whether
+ * there is a visit: one of the two sees the other.
  */
 final class RegionTable {
     private static final int ENTRIES = 256;
@@ -91,8 +91,8 @@ final class RegionTable {
     }
 
     /**
-     * Owner, once the entry is removed: whether the peer says that it is still writing. It may say so at any time and for
-     * any key, so nobody waits for it without a limit, nor on a loop, nor with a lock.
+     * Owner, once the entry is removed: whether the peer says that it is still writing. It may say so at any time and
+     * for any key, so nobody waits for it without a limit, nor on a loop, nor with a lock.
      *
      * @param key of an entry that gave the right to write
      */

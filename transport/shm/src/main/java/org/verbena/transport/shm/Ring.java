@@ -15,8 +15,8 @@ import java.lang.invoke.VarHandle;
  * header: payload bytes, opcode, flags | key, word | address | total bytes, id
  * }</pre>
  *
- * <p>Positions only grow; what is not between head and tail is the writer's. The peer may write anything anywhere at any
- * time: whoever reads copies a header before it checks it, and positions of its own it keeps for itself.
+ * <p>Positions only grow; what is not between head and tail is the writer's. The peer may write anything anywhere at
+ * any time: whoever reads copies a header before it checks it, and positions of its own it keeps for itself.
  */
 final class Ring {
     /** Records begin and end at multiples of it, so a header is never in two pieces. */

@@ -148,7 +148,10 @@ final class RingReader {
         return true;
     }
 
-    /** Says whether the writer has to wake this side for its next record; {@link #hasMore} is to be asked once more then. */
+    /**
+     * Says whether the writer has to wake this side for its next record; {@link #hasMore} is to be asked once more
+     * then.
+     */
     void setSleeping(boolean value) {
         Ring.set(memory, base + Ring.SLEEPS, value);
     }

@@ -20,12 +20,12 @@ import org.verbena.transport.shm.ffm.SharedFile;
  * | next record    | padding up to the end                |     what the reader finds: first the padding
  * }</pre>
  *
- * <p>Both ends agree by the padding, which is a record as any other: it is published with the position behind it, and the
- * reader goes on where it ends. That the ring is empty is the reader's word, as all room is; a reader that lies has its
- * own records overwritten.
+ * <p>Both ends agree by the padding, which is a record as any other: it is published with the position behind it, and
+ * the reader goes on where it ends. That the ring is empty is the reader's word, as all room is; a reader that lies has
+ * its own records overwritten.
  *
- * <p>A burst uses more pages. The writer gives them back once the ring was empty and unused from one of the loop's ticks
- * to the next:
+ * <p>A burst uses more pages. The writer gives them back once the ring was empty and unused from one of the loop's
+ * ticks to the next:
  *
  * <pre>{@code
  * | kept  | given back, if the burst went |
@@ -34,12 +34,12 @@ import org.verbena.transport.shm.ffm.SharedFile;
  * }</pre>
  *
  * <p>They are zeros then, which mean nothing: a reader reads no further than the tail, and only the writer writes into
- * the data. The next record begins again at the start. A huge page is split, and of pages larger than 4 KiB those go that
- * lie within the range completely.
+ * the data. The next record begins again at the start. A huge page is split, and of pages larger than 4 KiB those go
+ * that lie within the range completely.
  *
- * <p>A hostile reader gains nothing. If it lies and reads on, it finds zeros, which are a padding. If it seals the file,
- * the kernel refuses, and this connection keeps its pages. While it holds the lock of the file, the call waits, and the
- * loop with it: a process of the same user can stop this one by a signal as well.
+ * <p>A hostile reader gains nothing. If it lies and reads on, it finds zeros, which are a padding. If it seals the
+ * file, the kernel refuses, and this connection keeps its pages. While it holds the lock of the file, the call waits,
+ * and the loop with it: a process of the same user can stop this one by a signal as well.
  */
 final class RingWriter {
     private static final Logger LOG = LoggerFactory.getLogger(RingWriter.class);
@@ -47,7 +47,9 @@ final class RingWriter {
     /** An empty ring begins again from here on: two pages, less than which is not worth it. */
     private static final int REWIND_BYTES = 8 << 10;
 
-    /** Written between two looks at whether the ring is empty: a look may fetch the line from the reader's processor. */
+    /**
+     * Written between two looks at whether the ring is empty: a look may fetch the line from the reader's processor.
+     */
     private static final int BYTES_BETWEEN_LOOKS = 2 << 10;
 
     /** What an idle ring keeps: what a connection with little to say uses anyway. */

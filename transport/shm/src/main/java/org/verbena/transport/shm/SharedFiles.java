@@ -16,8 +16,8 @@ import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.software.MemorySource;
 
 /**
- * Memory of this process that peers can map: that of pools of buffers for reading only, and what was allocated for peers
- * to write. Any thread.
+ * Memory of this process that peers can map: that of pools of buffers for reading only, and what was allocated for
+ * peers to write. Any thread.
  */
 final class SharedFiles implements MemorySource {
     private static final Logger LOG = LoggerFactory.getLogger(SharedFiles.class);

@@ -19,8 +19,8 @@ import org.verbena.transport.spi.ListenerHandler;
 
 /**
  * Listens on a Unix socket and reads the requests of those that connect. When it has its maximum of them, the oldest
- * without a complete request is dropped for the next one. A socket whose name was removed gets it again. One thread: the
- * loop's.
+ * without a complete request is dropped for the next one. A socket whose name was removed gets it again. One thread:
+ * the loop's.
  */
 final class ShmListener extends SoftwareListener {
     private static final Logger LOG = LoggerFactory.getLogger(ShmListener.class);

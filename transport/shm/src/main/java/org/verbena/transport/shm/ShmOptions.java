@@ -14,8 +14,8 @@ import org.verbena.transport.spi.OptionProperties;
  *     accept or reject it, 1 or more
  * @param maxHandshakes connections of one listener that are not accepted yet, 1 or more; beyond that, the oldest
  *     without a complete request makes room, and if all have one, further clients wait in the socket's backlog
- * @param stallTimeoutMillis how long a peer that owes something (a response, room in its ring) may do nothing before the
- *     connection is closed, 1000 or more; 0 waits forever
+ * @param stallTimeoutMillis how long a peer that owes something (a response, room in its ring) may do nothing before
+ *     the connection is closed, 1000 or more; 0 waits forever
  * @param sharedReceiveDepth the depth of a loop's shared receive queue, 1 to 2^20
  * @param directory where the sockets of this user's servers are; null for {@code $XDG_RUNTIME_DIR/verbena-shm}, or
  *     without that {@code verbena-shm-<uid>} in {@code java.io.tmpdir}. Both sides need the same
@@ -28,7 +28,9 @@ public record ShmOptions(
         int sharedReceiveDepth,
         @Nullable Path directory) {
 
-    /** Rings of 256 KiB, 5 s for the handshake, 1024 handshakes at once, 30 s without progress, 4096 shared receives. */
+    /**
+     * Rings of 256 KiB, 5 s for the handshake, 1024 handshakes at once, 30 s without progress, 4096 shared receives.
+     */
     public static final ShmOptions DEFAULTS = new ShmOptions(256 << 10, 5_000, 1024, 30_000, 4096, null);
 
     private static final String PREFIX = "org.verbena.shm.";

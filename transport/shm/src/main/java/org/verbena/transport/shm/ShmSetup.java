@@ -475,7 +475,10 @@ final class ShmSetup {
                 TimeUnit.MILLISECONDS);
     }
 
-    /** The outcome is decided, or the connection has ended: lets go of everything that is not the endpoint's. Idempotent. */
+    /**
+     * The outcome is decided, or the connection has ended: lets go of everything that is not the endpoint's.
+     * Idempotent.
+     */
     void end() {
         if (ended) {
             return;

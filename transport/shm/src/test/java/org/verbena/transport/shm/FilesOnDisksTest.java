@@ -14,7 +14,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.verbena.transport.ffm.ErrnoException;
 import org.verbena.transport.shm.ffm.ProcessFiles;
 
-/** A peer may announce a file of any file system, and some of these wait for a process of the peer when one is opened. */
+/**
+ * A peer may announce a file of any file system, and some of these wait for a process of the peer when one is opened.
+ */
 class FilesOnDisksTest {
     @Test
     void aFileOfAFileSystemIsRefusedBeforeItIsOpened(@TempDir Path directory) throws IOException {

@@ -26,8 +26,8 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * Peers that are killed while they send. {@code -Dverbena.shm.kills=1000} kills as many on each side, which takes as many
- * JVMs.
+ * Peers that are killed while they send. {@code -Dverbena.shm.kills=1000} kills as many on each side, which takes as
+ * many JVMs.
  */
 @Timeout(3600)
 class KillTest {

@@ -20,14 +20,14 @@ import org.verbena.transport.spi.FuzzLoop;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * The receiver of a ring, fed records that know its grammar: messages of all kinds, in pieces, with requests and answers
- * between them, of which some are then changed a little: a field to one of its interesting values, a bit, a length, a
- * record lost, doubled or moved. What is not changed must pass to its end; what is must end in one refusal at the most;
- * no byte outside of what the peer may touch may change; and after each execution the receives that are missing from the
- * shared queue are those that were reported, and one in progress.
+ * The receiver of a ring, fed records that know its grammar: messages of all kinds, in pieces, with requests and
+ * answers between them, of which some are then changed a little: a field to one of its interesting values, a bit, a
+ * length, a record lost, doubled or moved. What is not changed must pass to its end; what is must end in one refusal at
+ * the most; no byte outside of what the peer may touch may change; and after each execution the receives that are
+ * missing from the shared queue are those that were reported, and one in progress.
  *
- * <p>{@code -Dverbena.fuzz.ringExecutions=100000000} for long runs. The n-th execution has the seed that is printed plus
- * n: a failure names it, and {@code -Dverbena.fuzz.seed=} with one execution repeats it.
+ * <p>{@code -Dverbena.fuzz.ringExecutions=100000000} for long runs. The n-th execution has the seed that is printed
+ * plus n: a failure names it, and {@code -Dverbena.fuzz.seed=} with one execution repeats it.
  */
 class RingFuzzTest {
     private static final int TABLE_BYTES = GuardedRegions.TABLE_BYTES;

@@ -186,7 +186,10 @@ final class FpduParser {
         return phase == PAYLOAD && crc == null ? payloadLeft : 0;
     }
 
-    /** Whether the next header is likely to be one before a payload of so many bytes, which then should not be read with it. */
+    /**
+     * Whether the next header is likely to be one before a payload of so many bytes, which then should not be read with
+     * it.
+     */
     boolean expectsPayloadOf(int bytes) {
         if (crc != null) {
             return false;
@@ -205,7 +208,8 @@ final class FpduParser {
     /**
      * Where payload goes. {@link #endDirect} must follow soon: the peer's region cannot be closed in between.
      *
-     * @return room in one piece for at most {@link #directBytes()}; null if the memory is gone, and with it the connection
+     * @return room in one piece for at most {@link #directBytes()}; null if the memory is gone, and with it the
+     *     connection
      */
     @Nullable ByteBuffer beginDirect() {
         if (opcode == Rdmap.READ_RESPONSE) {

@@ -12,8 +12,8 @@ import org.verbena.transport.spi.WorkRequest;
 
 /**
  * The sending half of a connection: makes messages out of the send queue and out of the peer's reads, cuts them into
- * FPDUs, and writes them. Messages of the two kinds take turns; the segments of one message stay together, as siw expects.
- * One thread.
+ * FPDUs, and writes them. Messages of the two kinds take turns; the segments of one message stay together, as siw
+ * expects. One thread.
  */
 final class FpduSender {
 

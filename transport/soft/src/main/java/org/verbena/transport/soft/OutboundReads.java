@@ -4,9 +4,9 @@ import org.verbena.transport.software.SendRing;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * Reads and atomics of this side that wait for their responses, oldest first: the peer answers in order. Most of them are
- * requests of the send queue, named by their sequence numbers there; one may be the read that says "ready to receive", and
- * a read may be asked for in two parts. One thread.
+ * Reads and atomics of this side that wait for their responses, oldest first: the peer answers in order. Most of them
+ * are requests of the send queue, named by their sequence numbers there; one may be the read that says "ready to
+ * receive", and a read may be asked for in two parts. One thread.
  */
 final class OutboundReads {
     /** Takes the place of a sequence number for the read that says "ready to receive". */
@@ -110,7 +110,9 @@ final class OutboundReads {
         return sequence <= READY_READ || ring.opcode(ring.slot(sequence)) == WorkRequest.Opcode.READ;
     }
 
-    /** The sequence number of the read or atomic that the next response belongs to; -1 for the ready-to-receive read. */
+    /**
+     * The sequence number of the read or atomic that the next response belongs to; -1 for the ready-to-receive read.
+     */
     long awaitedSequence() {
         long sequence = first();
         return sequence < READY_READ ? partOf(sequence) : sequence;

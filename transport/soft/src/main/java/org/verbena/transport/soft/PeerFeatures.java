@@ -14,8 +14,8 @@ import java.util.Arrays;
  *   ready-to-receive WRITE of no bytes; STag and offset are the token  -->   certainly one of ours
  * }</pre>
  *
- * <p>A receiver must not look at STag and offset of a write without payload (RFC 5041, 7.1), and an initiator that is not ours
- * but offers all three ready messages sees eight bytes behind the reply's private data.
+ * <p>A receiver must not look at STag and offset of a write without payload (RFC 5041, 7.1), and an initiator that is
+ * not ours but offers all three ready messages sees eight bytes behind the reply's private data.
  */
 final class PeerFeatures {
 

@@ -11,8 +11,8 @@ package org.verbena.transport.soft;
  * control  | T | L | reserved (4) | DDP version (2) | RDMAP version (2) | reserved (2) | opcode (4) |
  * }</pre>
  *
- * <p>The length counts what follows it up to the pad. The pad makes length field, headers and payload a multiple of 4; the
- * CRC32C over all that follows it, little-endian, and is there (as zero) without CRC too.
+ * <p>The length counts what follows it up to the pad. The pad makes length field, headers and payload a multiple of 4;
+ * the CRC32C over all that follows it, little-endian, and is there (as zero) without CRC too.
  *
  * <p>Source: RFC 5044, 4; RFC 5041, 4; RFC 5040, 4; RFC 7306, 4
  */

@@ -22,7 +22,8 @@ import org.verbena.transport.spi.EndpointOptions;
  * One iWARP connection.
  *
  * <pre>{@code
- * COMING_UP:  TCP --connected--> prepared --reply (connecting), or reply sent and the peer's first FPDU (accepting)--> CONNECTED
+ * COMING_UP:  TCP --connected--> prepared
+ *                 --reply (connecting), or reply sent and the peer's first FPDU (accepting)--> CONNECTED
  * }</pre>
  */
 final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, SegmentSink {
@@ -44,7 +45,10 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
      */
     private static final int RECEIVE_BUFFER_BYTES = 63 << 10;
 
-    /** Towards receives of {@link #RECEIVE_BUFFER_BYTES}. As {@code bench/peers} measured at 16 MiB on loopback, buffers that are used again soon are worth more than one piece. */
+    /**
+     * Towards receives of {@link #RECEIVE_BUFFER_BYTES}. As {@code bench/peers} measured at 16 MiB on loopback, buffers
+     * that are used again soon are worth more than one piece.
+     */
     private static final int RENDEZVOUS_BYTES = 64 << 20;
 
     /** Towards smaller ones, as {@code bench/eager} measured on loopback with receives of 16 KiB. */

@@ -21,8 +21,8 @@ import org.verbena.transport.spi.EndpointOptions;
  * accepting:   request read --> reply sent --first segment of the peer--> connected, and this side may send
  * }</pre>
  *
- * <p>Where the two ends do not agree on who speaks first, an accepting endpoint is connected for its users as soon as the
- * reply is sent, and what it sends waits for the first segment.
+ * <p>Where the two ends do not agree on who speaks first, an accepting endpoint is connected for its users as soon as
+ * the reply is sent, and what it sends waits for the first segment.
  */
 final class SoftSetup {
     private final SoftEndpoint endpoint;

@@ -113,7 +113,10 @@ final class TcpChannels {
         return new ConnectionException(what, e);
     }
 
-    /** How long the system tries at least before it says that a connection has timed out. Source: tcp(7), tcp_syn_retries. */
+    /**
+     * How long the system tries at least before it says that a connection has timed out. Source: tcp(7),
+     * tcp_syn_retries.
+     */
     private static long leastTimeoutNanos(long tookNanos) {
         if (tookNanos < FIRST_RETRIES_NANOS) {
             return FIRST_RETRIES_NANOS;

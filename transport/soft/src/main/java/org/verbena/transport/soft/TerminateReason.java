@@ -3,8 +3,8 @@ package org.verbena.transport.soft;
 import org.verbena.transport.WorkStatus;
 
 /**
- * Why a stream is terminated: layer, error type and error code of the Terminate message, and what it is to the work request
- * that ran into it.
+ * Why a stream is terminated: layer, error type and error code of the Terminate message, and what it is to the work
+ * request that ran into it.
  *
  * <p>Source: RFC 5040, 4.8; RFC 5041, 7.2; RFC 5044, 8; RFC 6581, 8
  */
@@ -130,9 +130,9 @@ enum TerminateReason {
     }
 
     /**
-     * Tells whether the first word of a Terminate message is as Linux's siw lays it out on little-endian machines: by C bit-fields, so that
-     * the halves of the first byte are exchanged, and the three header flags, of which it sets one at least unless it says nothing
-     * about the header, are at the other end of theirs, where the RFC has zeros.
+     * Tells whether the first word of a Terminate message is as Linux's siw lays it out on little-endian machines: by C
+     * bit-fields, so that the halves of the first byte are exchanged, and the three header flags, of which it sets one
+     * at least unless it says nothing about the header, are at the other end of theirs, where the RFC has zeros.
      *
      * @param word layer, type, code, flags
      * @return whether {@link #inOrderOfRfc} makes sense of it

@@ -36,7 +36,10 @@ class AllocationTest {
     private static final int WARM_UP = 60_000;
     private static final int MEASURED = 40_000;
 
-    /** The JVM's own bookkeeping (compiler, safepoints) now and then; a message that allocated would take 16 bytes or more. */
+    /**
+     * The JVM's own bookkeeping (compiler, safepoints) now and then; a message that allocated would take 16 bytes or
+     * more.
+     */
     private static final double MOST_BYTES_PER_MESSAGE = 1.0;
 
     @ParameterizedTest

@@ -30,8 +30,8 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * Hostile peers. Each one must get the Terminate message, or the silence, that it deserves and lose its connection; an honest
- * connection on the same loop must not notice, and no byte outside of what a peer may touch may change.
+ * Hostile peers. Each one must get the Terminate message, or the silence, that it deserves and lose its connection; an
+ * honest connection on the same loop must not notice, and no byte outside of what a peer may touch may change.
  */
 @Timeout(240)
 class AttackTest {
@@ -233,8 +233,8 @@ class AttackTest {
     }
 
     /**
-     * What a plain iWARP peer may try, and the Terminate code that it earns: layer, type, code. Whether a key is unknown, closed, without that right or for
-     * less memory must not be told: 0x1100 and 0x0100 each time.
+     * What a plain iWARP peer may try, and the Terminate code that it earns: layer, type, code. Whether a key is
+     * unknown, closed, without that right or for less memory must not be told: 0x1100 and 0x0100 each time.
      */
     enum Attack {
         DDP_VERSION_0_TAGGED(0x1104, (t, p) -> p.tagged(0xc040, t.table.remoteKey(), t.table.address(), new byte[4])),

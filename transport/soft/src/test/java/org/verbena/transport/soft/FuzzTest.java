@@ -56,9 +56,10 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * Seeded mutations of recorded streams. First a session of two endpoints is recorded, both directions; then each execution
- * changes one direction of it a little and plays it to a fresh endpoint. Whatever comes, the endpoint must end within its
- * time, complete all of its work exactly once, touch nothing outside of what peers may touch, and log no error of its own.
+ * Seeded mutations of recorded streams. First a session of two endpoints is recorded, both directions; then each
+ * execution changes one direction of it a little and plays it to a fresh endpoint. Whatever comes, the endpoint must
+ * end within its time, complete all of its work exactly once, touch nothing outside of what peers may touch, and log no
+ * error of its own.
  *
  * <p>{@code -Dverbena.fuzz.executions=1000000 -Dverbena.fuzz.seed=...} for longer runs and for one seen before.
  */

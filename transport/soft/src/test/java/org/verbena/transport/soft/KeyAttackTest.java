@@ -25,9 +25,10 @@ import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareMemory;
 
 /**
- * A peer without a token, but with all that a peer can learn and more: keys that it was given itself, keys that were closed, keys of memory that it may not
- * use, registered before, between and after those that it wants; and the addresses of all of them. It tries reads, writes, atomics and invalidations with
- * keys near those, in the order of those, and at random, each on a connection of its own.
+ * A peer without a token, but with all that a peer can learn and more: keys that it was given itself, keys that were
+ * closed, keys of memory that it may not use, registered before, between and after those that it wants; and the
+ * addresses of all of them. It tries reads, writes, atomics and invalidations with keys near those, in the order of
+ * those, and at random, each on a connection of its own.
  */
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 class KeyAttackTest {

@@ -30,13 +30,14 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * The parser alone, fed streams that know its grammar: messages of all kinds with the right numbers, in pieces, interleaved as DDP allows, of which some
- * are then changed a little: a field to one of its interesting values, a bit, a length, a segment lost, doubled or moved. Each stream comes in pieces of any
- * size. What is not changed must pass to its end; what is must end in one refusal at the most; no byte outside of what the peer may touch may change; and
- * the outcome must not depend on how the stream was cut into pieces.
+ * The parser alone, fed streams that know its grammar: messages of all kinds with the right numbers, in pieces,
+ * interleaved as DDP allows, of which some are then changed a little: a field to one of its interesting values, a bit,
+ * a length, a segment lost, doubled or moved. Each stream comes in pieces of any size. What is not changed must pass to
+ * its end; what is must end in one refusal at the most; no byte outside of what the peer may touch may change; and the
+ * outcome must not depend on how the stream was cut into pieces.
  *
- * <p>{@code -Dverbena.fuzz.parserExecutions=100000000} for long runs. The n-th execution has the seed that is printed plus n: a failure names it, and
- * {@code -Dverbena.fuzz.seed=} with one execution repeats it.
+ * <p>{@code -Dverbena.fuzz.parserExecutions=100000000} for long runs. The n-th execution has the seed that is printed
+ * plus n: a failure names it, and {@code -Dverbena.fuzz.seed=} with one execution repeats it.
  */
 class ParserFuzzTest {
     private static final int TABLE_BYTES = GuardedRegions.TABLE_BYTES;

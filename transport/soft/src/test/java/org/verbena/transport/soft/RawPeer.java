@@ -13,8 +13,8 @@ import java.util.HexFormat;
 import java.util.zip.CRC32C;
 
 /**
- * The other end of an iWARP connection, made of nothing but a blocking socket and numbers out of the RFCs: it can send what
- * no endpoint would. Shares no code with what it tests.
+ * The other end of an iWARP connection, made of nothing but a blocking socket and numbers out of the RFCs: it can send
+ * what no endpoint would. Shares no code with what it tests.
  */
 final class RawPeer implements AutoCloseable {
     static final int WRITE = 0xc140;

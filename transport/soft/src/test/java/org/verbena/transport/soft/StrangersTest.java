@@ -85,7 +85,10 @@ class StrangersTest {
                 + micros.getLast() + " us");
     }
 
-    /** Silent connections as fast as one thread can make them, besides those that are there; the limits are the defaults. */
+    /**
+     * Silent connections as fast as one thread can make them, besides those that are there; the limits are the
+     * defaults.
+     */
     @Test
     void honestClientsConnectDuringAFlood() throws Exception {
         List<Long> micros = new ArrayList<>();

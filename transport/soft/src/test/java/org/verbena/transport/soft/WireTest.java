@@ -29,7 +29,8 @@ import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * What goes over the wire, byte by byte, as RFC 5044, 5041, 5040, 6581 and 7306 draw it; the other end is a plain socket.
+ * What goes over the wire, byte by byte, as RFC 5044, 5041, 5040, 6581 and 7306 draw it; the other end is a plain
+ * socket.
  */
 @Timeout(240)
 class WireTest {

@@ -3,8 +3,8 @@ package org.verbena.transport.verbs;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
- * The encoding of a queue pair's {@code timeout}: how long it waits for an acknowledgement before it sends again, as the
- * exponent of 4.096 us times a power of two. Devices may wait up to four times as long.
+ * The encoding of a queue pair's {@code timeout}: how long it waits for an acknowledgement before it sends again, as
+ * the exponent of 4.096 us times a power of two. Devices may wait up to four times as long.
  *
  * <p>Source: IBTA 1.4, 9.7.6.1.3; ibv_modify_qp(3), rdma_set_option(3)
  */
@@ -12,8 +12,8 @@ final class AckTimeout {
     /**
      * 268 ms, for RoCE by rdma_cm, where the kernel has no subnet manager to ask and takes half a second. If the last
      * packet of a message is lost nothing but this timer repeats it, so it is short; eight attempts have to outlast a
-     * bond that fails over or a link that flaps, which takes a second or two, so it is not shorter: 67 ms are over after
-     * 0.54 s.
+     * bond that fails over or a link that flaps, which takes a second or two, so it is not shorter: 67 ms are over
+     * after 0.54 s.
      */
     static final int ROCE_EXPONENT = 16;
 

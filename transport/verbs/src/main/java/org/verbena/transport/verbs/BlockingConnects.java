@@ -14,9 +14,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Calls of connecting that may block. On InfiniBand resolving a route asks ibacm. On iWARP the connect call does: siw makes its TCP connection within the call, and a host that does not
- * answer holds it for two minutes, whether or not its outcome is still awaited. So each call has a thread, an address
- * has few of them, and further calls wait without a thread and can be cancelled.
+ * Calls of connecting that may block. On InfiniBand resolving a route asks ibacm. On iWARP the connect call does: siw
+ * makes its TCP connection within the call, and a host that does not answer holds it for two minutes, whether or not
+ * its outcome is still awaited. So each call has a thread, an address has few of them, and further calls wait without a
+ * thread and can be cancelled.
  *
  * <pre>
  *            a thread is free              the call returns

@@ -26,8 +26,8 @@ final class CmIoHandler extends DescriptorIoHandler {
     private static final int MAX_EVENTS_PER_TURN = 64;
 
     /**
-     * What is watched, by the number under which epoll reports it: an {@link EventChannel}, a {@link VerbsDevice}, or the
-     * changes.
+     * What is watched, by the number under which epoll reports it: an {@link EventChannel}, a {@link VerbsDevice}, or
+     * the changes.
      */
     private final LongObjectHashMap<Object> watched = new LongObjectHashMap<>();
 

@@ -11,9 +11,9 @@ import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 
 /**
- * The thread that sets connections up and takes them down, for all endpoints of the process: it runs a {@link CmIoHandler} on one event channel. All
- * calls on an id and on its queue pair's life are made on it, one after the other, so that none meets an object that another one closes. The one exception
- * are {@link #blockingConnects()}.
+ * The thread that sets connections up and takes them down, for all endpoints of the process: it runs a
+ * {@link CmIoHandler} on one event channel. All calls on an id and on its queue pair's life are made on it, one after
+ * the other, so that none meets an object that another one closes. The one exception are {@link #blockingConnects()}.
  */
 final class ConnectionLoop {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionLoop.class);
@@ -125,7 +125,8 @@ final class ConnectionLoop {
     }
 
     /**
-     * Gives an id an event channel of its own, since one call at a time is made on a channel and this one's next call may block. This loop's thread.
+     * Gives an id an event channel of its own, since one call at a time is made on a channel and this one's next call
+     * may block. This loop's thread.
      *
      * @param id with a route
      * @return the channel; {@link #rejoin} or {@link #closeOwn} it when the outcome of the call is known
@@ -148,7 +149,9 @@ final class ConnectionLoop {
         return own;
     }
 
-    /** Brings an id back to the common channel, and closes its own. Not within one of its events; this loop's thread. */
+    /**
+     * Brings an id back to the common channel, and closes its own. Not within one of its events; this loop's thread.
+     */
     void rejoin(CmId id, EventChannel own) {
         id.migrate(channel);
         closeOwn(own);

@@ -24,15 +24,15 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
 
 /**
- * Memory for the peer of one connection: the key of a region opens nothing; the peer gets that of a type 2 window into it,
- * which is bound to the connection's queue pair and ends with it.
+ * Memory for the peer of one connection: the key of a region opens nothing; the peer gets that of a type 2 window into
+ * it, which is bound to the connection's queue pair and ends with it.
  *
  * <pre>{@code
  * register (any thread) --hop--> waits --the send queue takes it--> binding --completion--> bound
  * }</pre>
  *
- * <p>Whatever is posted on the queue pair after {@code register} has returned is posted behind the binding, so the peer that
- * is told of the key finds it open.
+ * <p>Whatever is posted on the queue pair after {@code register} has returned is posted behind the binding, so the peer
+ * that is told of the key finds it open.
  *
  * <p>A region is held while its window is being bound, as a window may not be deallocated then. Where the device can, a
  * binding is posted behind whatever is out; a region that is closed meanwhile stays registered until the peer has
@@ -45,10 +45,14 @@ import org.verbena.verbs.memory.WindowType;
 final class ConnectionWindows implements MemoryDomain {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionWindows.class);
 
-    /** Bindings under way at a time, for which the queue pair has room: as many as messages go by rendezvous by default. */
+    /**
+     * Bindings under way at a time, for which the queue pair has room: as many as messages go by rendezvous by default.
+     */
     static final int MAX_BINDINGS = 16;
 
-    /** How long registering waits for the binding: a turn of the loop and some work of the adapter, if nothing is wrong. */
+    /**
+     * How long registering waits for the binding: a turn of the loop and some work of the adapter, if nothing is wrong.
+     */
     private static final long BINDING_MILLIS = 1000;
 
     private final VerbsMemoryDomain domain;

@@ -240,8 +240,9 @@ final class EndpointResources {
     }
 
     /**
-     * Binds a window for the first time on the device, since some announce windows and refuse to bind them: then the peer's memory is in plain
-     * regions, on this connection and on those to come. The connection has just been made, so nothing is out.
+     * Binds a window for the first time on the device, since some announce windows and refuse to bind them: then the
+     * peer's memory is in plain regions, on this connection and on those to come. The connection has just been made, so
+     * nothing is out.
      *
      * @throws ConnectionException memory was registered with a window already
      */

@@ -9,8 +9,8 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairOptions;
 
 /**
- * An endpoint's part on the connection loop: how it meets its peer, and the life of its queue pair. {@link ConnectionSetup}
- * does it with rdma_cm, {@link ExchangeSetup} by hand. The drawing is at {@link VerbsEndpoint}.
+ * An endpoint's part on the connection loop: how it meets its peer, and the life of its queue pair.
+ * {@link ConnectionSetup} does it with rdma_cm, {@link ExchangeSetup} by hand. The drawing is at {@link VerbsEndpoint}.
  *
  * <p>The connection loop's thread alone, unless noted otherwise. The endpoint asks for each step with {@link #execute},
  * in order, so none meets an object that another one closes; the results go to the endpoint's loop.

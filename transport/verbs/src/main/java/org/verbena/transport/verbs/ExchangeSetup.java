@@ -28,8 +28,8 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.queue.QueuePairState;
 
 /**
- * The setup of an endpoint without rdma_cm: the queue pair goes from RESET to INIT here, the user's exchange tells of both
- * ends, and then it goes to RTR and RTS. There is no id, and no event when the peer goes.
+ * The setup of an endpoint without rdma_cm: the queue pair goes from RESET to INIT here, the user's exchange tells of
+ * both ends, and then it goes to RTR and RTS. There is no id, and no event when the peer goes.
  *
  * <pre>{@code
  *   connection loop                       completion loop

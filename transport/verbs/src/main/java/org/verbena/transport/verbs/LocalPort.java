@@ -146,8 +146,8 @@ record LocalPort(Context context, int port, int gidIndex, Gid gid, int lid, bool
     }
 
     /**
-     * How sure it is that an interface is of this network namespace, as containers that share a device, and VLANs, have GIDs of others in the table: 0 if
-     * it is not, 2 if it has the address.
+     * How sure it is that an interface is of this network namespace, as containers that share a device, and VLANs, have
+     * GIDs of others in the table: 0 if it is not, 2 if it has the address.
      */
     static int ownership(int networkInterfaceIndex, InetAddress address) {
         try {

@@ -21,12 +21,13 @@ import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.work.CompletionStatus;
 
 /**
- * What one completion loop has on one device: a completion channel, completion queues, the table of endpoints that completions are routed by, and the
- * shared receive queue if one was asked for. The loop's thread alone.
+ * What one completion loop has on one device: a completion channel, completion queues, the table of endpoints that
+ * completions are routed by, and the shared receive queue if one was asked for. The loop's thread alone.
  *
- * <p>A completion queue that overflows is lost, so every endpoint reserves entries for all it can post before its queue pair is made. Where no queue
- * has room, another one is added, twice as large as the largest; if that is not possible the connection is refused. Queues are never resized: a driver may
- * free the queue in use when the kernel refuses (rdma-core 65, bnxt_re/verbs.c), or when it cannot map the new one (rxe/rxe.c), and polling then ends the JVM.
+ * <p>A completion queue that overflows is lost, so every endpoint reserves entries for all it can post before its queue
+ * pair is made. Where no queue has room, another one is added, twice as large as the largest; if that is not possible
+ * the connection is refused. Queues are never resized: a driver may free the queue in use when the kernel refuses
+ * (rdma-core 65, bnxt_re/verbs.c), or when it cannot map the new one (rxe/rxe.c), and polling then ends the JVM.
  */
 final class LoopDevice {
     private static final Logger LOG = LoggerFactory.getLogger(LoopDevice.class);
@@ -50,7 +51,10 @@ final class LoopDevice {
     private final CompletionChannel channel;
     private final int vector;
 
-    /** Queue pairs on it have a doorbell register of their own and no locks: only this loop posts on them. Null if there is none. */
+    /**
+     * Queue pairs on it have a doorbell register of their own and no locks: only this loop posts on them. Null if there
+     * is none.
+     */
     private @Nullable ThreadDomain threadDomain;
 
     /** The device's protection domain, with the thread domain. */
@@ -71,7 +75,10 @@ final class LoopDevice {
     private int freeCount;
     private int usedIndexes;
 
-    /** Endpoints that take receives from the shared queue, by queue pair number: such a completion's slot says nothing about the endpoint. */
+    /**
+     * Endpoints that take receives from the shared queue, by queue pair number: such a completion's slot says nothing
+     * about the endpoint.
+     */
     private final IntObjectHashMap<LoopEndpoint> sharing = new IntObjectHashMap<>();
 
     private @Nullable VerbsSharedReceiveQueue sharedReceives;
@@ -415,7 +422,10 @@ final class LoopDevice {
         }
     }
 
-    /** Gives a completion to its endpoint. Whatever fails then ends that endpoint alone: the rest of the batch is off the queue and has to reach its own. */
+    /**
+     * Gives a completion to its endpoint. Whatever fails then ends that endpoint alone: the rest of the batch is off
+     * the queue and has to reach its own.
+     */
     private void dispatch(int i) {
         long id = completions.workRequestId(i);
         int kind = WorkRequestId.kind(id);
@@ -523,7 +533,10 @@ final class LoopDevice {
 
     // ---- what breaks
 
-    /** The device says that a queue has failed; nothing comes of it any more, and polling it does not show that. Any thread. */
+    /**
+     * The device says that a queue has failed; nothing comes of it any more, and polling it does not show that. Any
+     * thread.
+     */
     void onQueueError(@Nullable VerbsObject source) {
         handler.execute(() -> {
             ConnectionException.Lost failure =
@@ -599,7 +612,9 @@ final class LoopDevice {
         close(CLOSE_ATTEMPTS);
     }
 
-    /** Three minutes of attempts: the kernel holds the connects of siw to a host that does not answer for more than two. */
+    /**
+     * Three minutes of attempts: the kernel holds the connects of siw to a host that does not answer for more than two.
+     */
     private static final int CLOSE_ATTEMPTS = 360;
 
     private static final long CLOSE_RETRY_MILLIS = 500;

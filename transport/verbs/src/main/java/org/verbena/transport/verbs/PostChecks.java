@@ -7,8 +7,8 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * Validates a work request once, where it enters the provider. The bounds of its elements were checked when they were added
- * to its list. Allocates nothing unless it is invalid.
+ * Validates a work request once, where it enters the provider. The bounds of its elements were checked when they were
+ * added to its list. Allocates nothing unless it is invalid.
  */
 final class PostChecks {
     private PostChecks() {}

@@ -10,7 +10,8 @@ import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /**
- * An endpoint's receives: of its own queue, a ring in which each has a completion, or of its loop's shared queue. The loop's thread alone.
+ * An endpoint's receives: of its own queue, a ring in which each has a completion, or of its loop's shared queue. The
+ * loop's thread alone.
  *
  * <p>What comes before the connection is known to be up is kept until it is: the peer was told first.
  */

@@ -6,7 +6,9 @@ package org.verbena.transport.verbs;
  * <p>Source: IBTA 1.4, table 46; ibv_modify_qp(3)
  */
 final class RnrTimer {
-    /** 0.64 ms, as libfabric and the ping-pong programs of rdma-core have it: after a longer pause a burst is long over. */
+    /**
+     * 0.64 ms, as libfabric and the ping-pong programs of rdma-core have it: after a longer pause a burst is long over.
+     */
     static final int DEFAULT_CODE = 12;
 
     /** Microseconds by code, from code 1 on; code 0 is the longest of all. */

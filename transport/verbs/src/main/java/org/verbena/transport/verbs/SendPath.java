@@ -16,10 +16,11 @@ import org.verbena.verbs.work.SendFlags;
 /**
  * An endpoint's way to its send queue and back: a ring of slots. The loop's thread alone.
  *
- * <p>A completion of a slot completes all slots before it as well (those were not signalled), so work completes once and in order whatever is signalled. Not
- * so over iWARP, where siw completes a write while a read before it is still under way, and a failure before the work it follows: there each work request is
- * signalled, and its outcome waits in its slot until those before it are known. On siw a read of few bytes on two of the peer's pages is posted in two parts
- * ({@link ShortReads}); the slot is done with the second.
+ * <p>A completion of a slot completes all slots before it as well (those were not signalled), so work completes once
+ * and in order whatever is signalled. Not so over iWARP, where siw completes a write while a read before it is still
+ * under way, and a failure before the work it follows: there each work request is signalled, and its outcome waits in
+ * its slot until those before it are known. On siw a read of few bytes on two of the peer's pages is posted in two
+ * parts ({@link ShortReads}); the slot is done with the second.
  */
 final class SendPath {
     /** Receives the outcomes of work requests. */
@@ -228,7 +229,10 @@ final class SendPath {
         staging.staged(signalled);
     }
 
-    /** Their bounds were checked by the list, domain and rights by {@link PostChecks}, and that they are open by the ring. */
+    /**
+     * Their bounds were checked by the list, domain and rights by {@link PostChecks}, and that they are open by the
+     * ring.
+     */
     private static void addPieces(SendQueue queue, ScatterGatherList pieces, boolean copied) {
         for (int i = 0; i < pieces.count(); i++) {
             RegisteredMemory region = pieces.region(i);
@@ -278,7 +282,10 @@ final class SendPath {
         complete(WorkStatus.SUCCESS);
     }
 
-    /** A slot failed; where completions come in order, those before it, which have no completion of their own, were done. */
+    /**
+     * A slot failed; where completions come in order, those before it, which have no completion of their own, were
+     * done.
+     */
     void onFailed(int slot, WorkStatus status) {
         if (completesInAnyOrder) {
             ring.keepOutcome(slot, status);

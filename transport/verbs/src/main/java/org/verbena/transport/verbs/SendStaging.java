@@ -4,8 +4,8 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.SendQueue;
 
 /**
- * What is staged on a send queue: which work requests are signalled, when they go to the device, and how many it was never
- * given. The loop's thread alone.
+ * What is staged on a send queue: which work requests are signalled, when they go to the device, and how many it was
+ * never given. The loop's thread alone.
  */
 final class SendStaging {
     /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */

@@ -6,7 +6,10 @@ import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.ffm.Siw;
 import org.verbena.verbs.work.SendFlags;
 
-/** Reads of few bytes that lie on two of the peer's pages: siw would answer them wrongly, so they are posted in two parts, each on one page. */
+/**
+ * Reads of few bytes that lie on two of the peer's pages: siw would answer them wrongly, so they are posted in two
+ * parts, each on one page.
+ */
 final class ShortReads {
     private static final int PAGE_BYTES = 4096;
 

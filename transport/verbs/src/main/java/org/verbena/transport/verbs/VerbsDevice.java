@@ -40,8 +40,8 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
 
 /**
- * A device, until it is lost: its limits, its memory domain, and what its asynchronous events mean for the endpoints on it.
- * Any thread, unless it says otherwise.
+ * A device, until it is lost: its limits, its memory domain, and what its asynchronous events mean for the endpoints on
+ * it. Any thread, unless it says otherwise.
  */
 final class VerbsDevice {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsDevice.class);
@@ -84,10 +84,16 @@ final class VerbsDevice {
     /** The most elements of a send, found likewise: what the device reports is the lesser one of sends and receives. */
     private volatile int maxSendSges = Integer.MAX_VALUE;
 
-    /** What is wrong with ports now, by their numbers, for the causes of connections that break. Written by the connection loop. */
+    /**
+     * What is wrong with ports now, by their numbers, for the causes of connections that break. Written by the
+     * connection loop.
+     */
     private final ConcurrentHashMap<Integer, String> portTroubles = new ConcurrentHashMap<>();
 
-    /** What happened to it, so that nothing on it will work again: null while all is well. Written by the connection loop. */
+    /**
+     * What happened to it, so that nothing on it will work again: null while all is well. Written by the connection
+     * loop.
+     */
     private volatile @Nullable String lost;
 
     VerbsDevice(Context context, VerbsDevices devices) {
@@ -171,7 +177,10 @@ final class VerbsDevice {
         return memoryDomain;
     }
 
-    /** iWARP has rules of its own: the client speaks first, no immediate data, reads with one sink that the peer may write. */
+    /**
+     * iWARP has rules of its own: the client speaks first, no immediate data, reads with one sink that the peer may
+     * write.
+     */
     boolean isIwarp() {
         return context.device().transportType() == TransportType.IWARP;
     }
@@ -260,8 +269,8 @@ final class VerbsDevice {
     }
 
     /**
-     * Makes a queue pair that is connected by hand, as {@link #createQueuePair(CmId, ProtectionDomain, QueuePairOptions)} does
-     * otherwise.
+     * Makes a queue pair that is connected by hand, as {@link #createQueuePair(CmId, ProtectionDomain,
+     * QueuePairOptions)} does otherwise.
      *
      * @param domain of its loop
      * @param wanted its sizes are the most that it gets
@@ -273,8 +282,8 @@ final class VerbsDevice {
     }
 
     /**
-     * Makes the queue pair of an id, with fewer inline bytes and elements of a send than wanted if the device has no more; the first
-     * time, fewer and fewer are tried.
+     * Makes the queue pair of an id, with fewer inline bytes and elements of a send than wanted if the device has no
+     * more; the first time, fewer and fewer are tried.
      *
      * @throws CmException as {@link CmId#createQueuePair} for what was wanted, if it is not the inline bytes
      * @throws ProviderException the device is lost
@@ -480,7 +489,8 @@ final class VerbsDevice {
     }
 
     /**
-     * The device is gone or useless: nothing on it will work again, so its connections end, and then loops give their queues back. The connection loop's thread.
+     * The device is gone or useless: nothing on it will work again, so its connections end, and then loops give their
+     * queues back. The connection loop's thread.
      *
      * @param what what happened to it: "was removed"
      * @return false if it was lost before
@@ -549,9 +559,9 @@ final class VerbsDevice {
     }
 
     /**
-     * Puts what is known about the device in front of a failure that it explains: that no answer came or, as rxe says where its network
-     * interface is down and it finds no route for a packet, that this side's queue pair failed. From Linux 6.12 on it says of that only that
-     * the work was flushed.
+     * Puts what is known about the device in front of a failure that it explains: that no answer came or, as rxe says
+     * where its network interface is down and it finds no route for a packet, that this side's queue pair failed. From
+     * Linux 6.12 on it says of that only that the work was flushed.
      */
     Throwable explain(Throwable why, int number, String connection) {
         String known = trouble(number);

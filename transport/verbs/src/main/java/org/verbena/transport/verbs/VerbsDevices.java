@@ -15,14 +15,17 @@ import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.Verbs;
 
 /**
- * The devices in use, each from the first connection over it until it is removed or fails. Then whatever is on it ends, and this process lets go of it, so that the system can remove
- * it and it can come back.
+ * The devices in use, each from the first connection over it until it is removed or fails. Then whatever is on it ends,
+ * and this process lets go of it, so that the system can remove it and it can come back.
  *
  * <pre>{@code
- *   in use --removed, or failed: lose0--> LOST --connections and queues are gone, pools closed: letGo0--> memory and domain closed --Cm.devices()--> gone
+ *   in use --removed, or failed: lose0--> LOST
+ *          --connections and queues are gone, pools closed: letGo0--> memory and domain closed
+ *          --Cm.devices()--> gone
  * }</pre>
  *
- * <p>Memory that the program has registered, and buffers that it has not released, hold a lost device back: the log says so, and {@code letGo0} tries again.
+ * <p>Memory that the program has registered, and buffers that it has not released, hold a lost device back: the log
+ * says so, and {@code letGo0} tries again.
  */
 final class VerbsDevices {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsDevices.class);

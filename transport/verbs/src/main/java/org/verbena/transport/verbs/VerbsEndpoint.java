@@ -37,7 +37,7 @@ import org.verbena.verbs.QueuePairOptions;
  * <pre>{@code
  *             completion loop                               connection loop
  *
- *   NEW       start0 ------------------------------------->  create id, resolve address        (a request has its id already)
+ *   NEW       start0 ------------------------------------->  create id, resolve address (a request has an id)
  *   RESOLVING                                                ADDR_RESOLVED: resolve route
  *             prepare0: reserve completions  <-------------  ROUTE_RESOLVED
  *   PREPARING                                ------------->  create the queue pair
@@ -52,8 +52,9 @@ import org.verbena.verbs.QueuePairOptions;
  *   CLOSED                                                   DISCONNECTED, or a while later: destroy the id
  * }</pre>
  *
- * <p>The left column is this class: everything in it runs on the completion loop, and so do posting and polling. The right column is {@link
- * ConnectionSetup}, on the connection loop; {@link ExchangeSetup} has its place where queue pairs are connected by hand.
+ * <p>The left column is this class: everything in it runs on the completion loop, and so do posting and polling. The
+ * right column is {@link ConnectionSetup}, on the connection loop; {@link ExchangeSetup} has its place where queue
+ * pairs are connected by hand.
  *
  * <p>Its resources on the device are in {@link EndpointResources}; its work goes through {@link SendPath} and {@link
  * ReceivePath} and comes back by {@link CompletionReports}; {@link Draining} tracks its end.
@@ -395,8 +396,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     }
 
     /**
-     * Receives come back. Over iWARP the peer has ended the connection, and the event that says so is on its way; elsewhere only an error of this
-     * side's queue pair gives them back.
+     * Receives come back. Over iWARP the peer has ended the connection, and the event that says so is on its way;
+     * elsewhere only an error of this side's queue pair gives them back.
      */
     void drainFlushed() {
         if (device().isIwarp()) {
@@ -621,8 +622,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     }
 
     /**
-     * Ends the connection, or the attempt. The first call decides on the cause, unless all it knew was that the device gave up on the queue pair: a completion tells
-     * more, and may come later.
+     * Ends the connection, or the attempt. The first call decides on the cause, unless all it knew was that the device
+     * gave up on the queue pair: a completion tells more, and may come later.
      *
      * @param failure why; null in good order
      */

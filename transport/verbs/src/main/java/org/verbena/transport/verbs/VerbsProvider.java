@@ -166,8 +166,8 @@ public final class VerbsProvider implements RdmaProvider {
     }
 
     /**
-     * Whether a device of the kind wanted has an address of this host: a wildcard listens on those only. Adapters without one are there as well,
-     * such as Amazon's, whose port is up and which nobody can connect to.
+     * Whether a device of the kind wanted has an address of this host: a wildcard listens on those only. Adapters
+     * without one are there as well, such as Amazon's, whose port is up and which nobody can connect to.
      */
     private static boolean anyAddress(InetAddress wildcard, Predicate<Context> suits) throws SocketException {
         for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {
@@ -349,7 +349,10 @@ public final class VerbsProvider implements RdmaProvider {
         return devices;
     }
 
-    /** For tests: gives everything back that is kept for the life of the process. When nothing uses the provider any more. */
+    /**
+     * For tests: gives everything back that is kept for the life of the process. When nothing uses the provider any
+     * more.
+     */
     void close() {
         devices.stop();
         addressHandles.close();

@@ -23,7 +23,10 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
 
     private final HeldRegions held;
 
-    /** What each slot's receive scatters to, for the case that it has to be posted once more: as many pieces a slot as there may be. */
+    /**
+     * What each slot's receive scatters to, for the case that it has to be posted once more: as many pieces a slot as
+     * there may be.
+     */
     private final long[] addresses;
 
     private final int[] lengths;

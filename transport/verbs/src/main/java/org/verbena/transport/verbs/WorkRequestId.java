@@ -21,7 +21,9 @@ final class WorkRequestId {
     /** A slot of the endpoint's receive queue. */
     static final int RECEIVE = 1;
 
-    /** A slot of the loop's shared receive queue; the endpoint means nothing, the generation tells such queues apart. */
+    /**
+     * A slot of the loop's shared receive queue; the endpoint means nothing, the generation tells such queues apart.
+     */
     static final int SHARED_RECEIVE = 2;
 
     /** The first part of a read that is posted in two; the slot is that of the send queue. */

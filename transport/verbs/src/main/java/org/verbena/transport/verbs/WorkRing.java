@@ -3,7 +3,8 @@ package org.verbena.transport.verbs;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * What is out on one queue of an endpoint, in order: a ring of slots, each with a work id and the regions that the work holds. The loop's thread alone.
+ * What is out on one queue of an endpoint, in order: a ring of slots, each with a work id and the regions that the work
+ * holds. The loop's thread alone.
  *
  * <pre>
  *   slot   0   1   2   3   4   5   6   7

@@ -80,8 +80,8 @@ class CmCallsTest {
     }
 
     /**
-     * What the call ended with if the id and the channel were closed while it waited for the lock, or if it refused null
-     * before that; null for another that did not wait.
+     * What the call ended with if the id and the channel were closed while it waited for the lock, or if it refused
+     * null before that; null for another that did not wait.
      */
     private static Object closeDuring(Class<?> type, Method method) throws Exception {
         EventChannel channel = EventChannel.open();

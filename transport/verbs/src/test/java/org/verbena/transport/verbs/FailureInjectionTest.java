@@ -97,7 +97,10 @@ class FailureInjectionTest {
         LOGGER.setAdditive(true);
     }
 
-    /** How often a run without failures calls a function: the best of three, since a loop that polls in time takes no event. */
+    /**
+     * How often a run without failures calls a function: the best of three, since a loop that polls in time takes no
+     * event.
+     */
     private static int calls(String function) throws Exception {
         for (int i = 0; i < 3 && !CALLS.containsKey(function); i++) {
             StubDevice.install();

@@ -16,8 +16,9 @@ import org.junit.jupiter.params.provider.ArgumentsSource;
 import org.junit.jupiter.params.support.ParameterDeclarations;
 
 /**
- * What stub0 is in a run of a suite: an ideal device, and with {@code -Dtests.families=all}, which {@code -Dlab=full} implies, each adapter
- * family that rdma_cm connects over, one after the other. {@code -Dtests.families=mlx5,hns} takes those.
+ * What stub0 is in a run of a suite: an ideal device, and with {@code -Dtests.families=all}, which {@code -Dlab=full}
+ * implies, each adapter family that rdma_cm connects over, one after the other. {@code -Dtests.families=mlx5,hns} takes
+ * those.
  */
 final class Families implements ArgumentsProvider {
     /** The stub without the limits and habits of any driver. */

@@ -22,7 +22,9 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 import org.verbena.verbs.device.AsyncEventType;
 
-/** The accepting side where a peer's confirmation is late, on devices in memory. No device of the lab has such events. */
+/**
+ * The accepting side where a peer's confirmation is late, on devices in memory. No device of the lab has such events.
+ */
 @Timeout(240)
 @Families.Suite
 class LateConfirmationTest {

@@ -25,8 +25,8 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.device.AsyncEventType;
 
 /**
- * The provider on the stub library, compiled with the address sanitizer, in another process: what it passes to C is read, and nothing is used after it was
- * given back.
+ * The provider on the stub library, compiled with the address sanitizer, in another process: what it passes to C is
+ * read, and nothing is used after it was given back.
  */
 @Tag("full")
 @Timeout(300)

@@ -23,8 +23,9 @@ import org.verbena.cm.Cm;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
- * The two devices of {@code src/test/c/stub_rdma.c}, in the place of libibverbs, librdmacm and the C library's epoll; see there for what they do. A test class calls
- * {@link #install} before it touches anything of the provider, and has a JVM of its own.
+ * The two devices of {@code src/test/c/stub_rdma.c}, in the place of libibverbs, librdmacm and the C library's epoll;
+ * see there for what they do. A test class calls {@link #install} before it touches anything of the provider, and has a
+ * JVM of its own.
  */
 @SuppressWarnings("restricted") // loads and calls a library
 final class StubDevice {
@@ -95,7 +96,8 @@ final class StubDevice {
     }
 
     /**
-     * Makes stub0 another device, of an adapter family of the table in stub_rdma.c; or the ideal one. Nothing may be left on the one before.
+     * Makes stub0 another device, of an adapter family of the table in stub_rdma.c; or the ideal one. Nothing may be
+     * left on the one before.
      */
     static void become(String family) {
         call("stub_remove", 0, 1);

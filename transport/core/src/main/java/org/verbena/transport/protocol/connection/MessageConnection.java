@@ -769,7 +769,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /**
      * The phase of its life. The loop's thread.
      *
-     * @return CONNECTING, HANDSHAKE, ACTIVE and so on, as {@code docs/architecture.md} has them; the same string each time
+     * @return CONNECTING, HANDSHAKE, ACTIVE and so on, as {@code docs/architecture.md} has them; the same string each
+     *     time
      */
     public String phase() {
         return parts.life.phase().name();

@@ -9,7 +9,8 @@ import org.verbena.transport.protocol.Negotiated;
  * methods unless their description says so. An exception from a callback ends the connection and becomes its cause.
  *
  * <pre>{@code
- * onPrepared? -> onActive? -> (onMessage | onImmediate)* onEnd? onReadComplete ... onWritabilityChanged ... -> onInactive
+ * onPrepared? -> onActive? -> (onMessage | onImmediate)* onEnd? onReadComplete ... onWritabilityChanged ...
+ *     -> onInactive
  * }</pre>
  */
 public interface MessageListener {

@@ -14,9 +14,9 @@ import org.verbena.transport.buffer.RegisteredBufferPool;
 /**
  * The waiters for memory of one pool, in the order in which they began to wait: a queue for receives for each event
  * loop, and one for whole messages. When memory comes back, the first of each queue is notified; it stays the first
- * until it has what it waits for and leaves, and then the next is notified. Receives are taken without a turn, so a loop
- * that is busy delays those of no other loop; whole messages keep their order over all loops, or small ones would starve
- * a large one. Any thread; a waiter enters the queue of the loop that it is called on.
+ * until it has what it waits for and leaves, and then the next is notified. Receives are taken without a turn, so a
+ * loop that is busy delays those of no other loop; whole messages keep their order over all loops, or small ones would
+ * starve a large one. Any thread; a waiter enters the queue of the loop that it is called on.
  */
 final class MemoryQueue {
     private final RegisteredBufferPool pool;

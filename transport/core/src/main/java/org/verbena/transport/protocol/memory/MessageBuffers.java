@@ -20,16 +20,18 @@ import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * Registered memory of one device, as the protocol uses it. Receiving and sending have budgets of their own, in two pools, so that
- * neither can starve the other. Any thread.
+ * Registered memory of one device, as the protocol uses it. Receiving and sending have budgets of their own, in two
+ * pools, so that neither can starve the other. Any thread.
  *
- * <p>The budget for receiving is shared out so that whatever was promised to a peer can be kept: what receives take ({@link #reserveReceives}) and the longest
- * message that was promised ({@link #promise}) are never more than the budget together. A message's memory is taken whole or not at all, first come, first
- * served ({@link #tryAllocateMessage}); so the one whose turn it is gets its memory when those before it have been released, and nobody holds a part while
- * waiting for the rest.
+ * <p>The budget for receiving is shared out so that whatever was promised to a peer can be kept: what receives take
+ * ({@link #reserveReceives}) and the longest message that was promised ({@link #promise}) are never more than the
+ * budget together. A message's memory is taken whole or not at all, first come, first served
+ * ({@link #tryAllocateMessage}); so the one whose turn it is gets its memory when those before it have been released,
+ * and nobody holds a part while waiting for the rest.
  *
- * <p>Peers that announce messages and do not send them occupy memory. So messages leave what receives may take, and all messages of one address together take no
- * more than half of the budget, or one message: beyond that its connections wait while others pass them by.
+ * <p>Peers that announce messages and do not send them occupy memory. So messages leave what receives may take, and all
+ * messages of one address together take no more than half of the budget, or one message: beyond that its connections
+ * wait while others pass them by.
  */
 public final class MessageBuffers {
     /** Finds the buffers for a device. */
@@ -64,7 +66,10 @@ public final class MessageBuffers {
 
     /** A promise leaves this part of the budget to receives, and receives leave it to promises. */
     private static final int LEAST_DIVISOR = 4;
-    /** Receives for speed alone take this part of what receives may take: connections to come find the least that they need. */
+    /**
+     * Receives for speed alone take this part of what receives may take: connections to come find the least that they
+     * need.
+     */
     private static final int SPEED_DIVISOR = 2;
     /** One connection's share: it gets no further message while its user holds more than this part. */
     private static final int SHARE_DIVISOR = 8;
@@ -115,7 +120,8 @@ public final class MessageBuffers {
     }
 
     /**
-     * A buffer for a receive, or for a copy of what came in one. No turn is kept: receives are bounded by what was reserved for them.
+     * A buffer for a receive, or for a copy of what came in one. No turn is kept: receives are bounded by what was
+     * reserved for them.
      *
      * @param capacityBytes its capacity, all of it writable
      * @return empty, one reference; null if the budget is spent for now
@@ -137,7 +143,8 @@ public final class MessageBuffers {
     }
 
     /**
-     * A buffer for a whole message, when it is the waiter's turn. If it lies outside the pool, {@link #gather} covers nothing of it.
+     * A buffer for a whole message, when it is the waiter's turn. If it lies outside the pool, {@link #gather} covers
+     * nothing of it.
      *
      * @param capacityBytes its capacity, all of it writable; within what was promised
      * @param waiter told when it is worth trying again, if there is none now; {@link #forgetMessage} ends its waiting
@@ -339,7 +346,8 @@ public final class MessageBuffers {
      *
      * @param receives how many
      * @param bufferBytes the size of each
-     * @param forSpeed for more than what is needed to go on at all: only while receives take less than half of what they may
+     * @param forSpeed for more than what is needed to go on at all: only while receives take less than half of what
+     *     they may
      * @return false if there is no room for so many: nothing was reserved
      */
     public synchronized boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
@@ -366,7 +374,8 @@ public final class MessageBuffers {
     }
 
     /**
-     * The longest message that a peer may be promised to be taken: from now on there is room for it beside all receives.
+     * The longest message that a peer may be promised to be taken: from now on there is room for it beside all
+     * receives.
      *
      * @param wantedBytes the longest that is wanted
      * @return so many bytes or fewer, 1 or more
@@ -404,8 +413,8 @@ public final class MessageBuffers {
     }
 
     /**
-     * Adds the registered memory behind a stretch of a buffer, through slices and composites, as far as it is registered in this domain and
-     * the pieces suffice.
+     * Adds the registered memory behind a stretch of a buffer, through slices and composites, as far as it is
+     * registered in this domain and the pieces suffice.
      *
      * @param buffer any buffer
      * @param index where to begin

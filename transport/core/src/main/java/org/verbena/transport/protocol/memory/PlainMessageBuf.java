@@ -18,7 +18,10 @@ final class PlainMessageBuf extends UnpooledDirectByteBuf {
         address = MemorySegment.ofBuffer(nioBuffer(0, capacityBytes)).address();
     }
 
-    /** True also where Netty uses Unsafe and its own class says false: a rendezvous registers this memory to read into it. */
+    /**
+     * True also where Netty uses Unsafe and its own class says false: a rendezvous registers this memory to read into
+     * it.
+     */
     @Override
     public boolean hasMemoryAddress() {
         return true;

@@ -6,8 +6,9 @@ import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * The buffers behind posted receives, of one endpoint or of a shared receive queue. A work id is the number of a slot; buffers that were not filled are
- * kept as spares and posted first, so that a control frame's receive never waits for memory.
+ * The buffers behind posted receives, of one endpoint or of a shared receive queue. A work id is the number of a slot;
+ * buffers that were not filled are kept as spares and posted first, so that a control frame's receive never waits for
+ * memory.
  */
 public final class Receives {
 

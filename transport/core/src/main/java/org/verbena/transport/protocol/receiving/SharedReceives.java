@@ -13,16 +13,23 @@ import org.verbena.transport.spi.SharedReceiveQueue;
  * The receives of a completion loop's shared receive queue, and how many of them each connection was promised. What all
  * peers together may send, control included, is never more than what is posted: a SEND always finds a receive.
  *
- * <p>Every connection is owed two receives for control and one for messages. What is left is shared: a connection that uses its grant gets twice what it used, up to half of what is
- * free, less one for each connection that has none now and may ask for its one at any time, and less a reserve for connections to come. Hence a connection that
- * was never busy costs three receives, and a busy one gets a window as large as the others leave. When receives get short, the peers are asked to give back what
- * they do not use.
+ * <p>Every connection is owed two receives for control and one for messages. What is left is shared: a connection that
+ * uses its grant gets twice what it used, up to half of what is free, less one for each connection that has none now
+ * and may ask for its one at any time, and less a reserve for connections to come. Hence a connection that was never
+ * busy costs three receives, and a busy one gets a window as large as the others leave. When receives get short, the
+ * peers are asked to give back what they do not use.
  */
 final class SharedReceives implements AutoCloseable {
-    /** This part of the receives is promised to nobody for speed: new connections find room while peers are asked to give back what they do not use. */
+    /**
+     * This part of the receives is promised to nobody for speed: new connections find room while peers are asked to
+     * give back what they do not use.
+     */
     private static final int RESERVE_DIVISOR = 16;
 
-    /** All connections are asked to give back at most once in so long a time for each: a question is a frame, and so is its answer. */
+    /**
+     * All connections are asked to give back at most once in so long a time for each: a question is a frame, and so is
+     * its answer.
+     */
     static final long NANOS_PER_QUESTION = 1_000_000;
 
     /** One of the connections. */

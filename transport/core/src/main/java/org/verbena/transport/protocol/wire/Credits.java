@@ -3,20 +3,22 @@ package org.verbena.transport.protocol.wire;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The arithmetic of flow control for one connection. All counters only grow and wrap; what goes over the wire is the count itself, never a
- * difference, so that each frame's header tells everything and nothing can be lost or counted twice.
+ * The arithmetic of flow control for one connection. All counters only grow and wrap; what goes over the wire is the
+ * count itself, never a difference, so that each frame's header tells everything and nothing can be lost or counted
+ * twice.
  *
  * <p><b>Message frames</b> need the peer's grant. The window is the receive depth less two.
  *
- * <p><b>Control frames</b> use the two receives that are left, and so pass a full window and a peer that does not read. Their receives are posted again at
- * once, before the acknowledgement goes out in whichever frame is next.
+ * <p><b>Control frames</b> use the two receives that are left, and so pass a full window and a peer that does not read.
+ * Their receives are posted again at once, before the acknowledgement goes out in whichever frame is next.
  * <ul>
  *   <li>One STATE, PING, PONG or CLOSE may be unacknowledged.
- *   <li>One ACK may be unacknowledged. It is sent when a control frame was processed and no other frame has told the peer. ACKs do not ask for an
- *       acknowledgement, so silence follows.
+ *   <li>One ACK may be unacknowledged. It is sent when a control frame was processed and no other frame has told the
+ *       peer. ACKs do not ask for an acknowledgement, so silence follows.
  * </ul>
- * An ACK that is needed can always be sent: it answers a control frame that the peer could only send after it had processed our last ACK, and that
- * frame's header says so. Hence the first kind is acknowledged always, whatever the users of both ends do, and grants always get through.
+ * An ACK that is needed can always be sent: it answers a control frame that the peer could only send after it had
+ * processed our last ACK, and that frame's header says so. Hence the first kind is acknowledged always, whatever the
+ * users of both ends do, and grants always get through.
  */
 public final class Credits {
     /** After so many message frames without one from the peer, this end pushes, and asks before it has to wait. */

@@ -10,8 +10,8 @@ import org.verbena.transport.Framing;
  * The wire format. All numbers are in network byte order. {@code docs/protocol.md} describes it.
  *
  * <pre>{@code
- * Private data of connect request and reply: magic "VRBN" u32 | least version u8 | greatest version u8 | framing u8 | flags u8
- *                                            reply with flag 1: nonce of 32 bytes
+ * Private data of connect request and reply: magic "VRBN" u32 | least version u8 | greatest version u8 | framing u8
+ *                                            | flags u8, reply with flag 1: nonce of 32 bytes
  * Private data of a rejection:               magic "VRBN" u32 | 0xff u8 | text length u8 | UTF-8 text
  *
  * Every SEND begins with a header:
@@ -25,11 +25,13 @@ import org.verbena.transport.Framing;
  *  12  u32 length:               message frames: bytes of the message from this frame on; RETURN: how many; else 0
  *
  * type                class     after the header
- *  1 HELLO            handshake magic u32 | least version u8 | greatest u8 | framing u8 | 0 u8 | features u32 | receive buffer u32
- *  2 HELLO_ACK        handshake   | window u32 | greatest window u32 | greatest message u32 | rendezvous at once u32
+ *  1 HELLO            handshake magic u32 | least version u8 | greatest u8 | framing u8 | 0 u8 | features u32
+ *  2 HELLO_ACK        handshake   | receive buffer u32 | window u32 | greatest window u32 | greatest message u32
+ *                                 | rendezvous at once u32
  *                               (HELLO_ACK: least = greatest = the version chosen)
- *                               with a pre-shared key behind it, HELLO: id length u8 | id | nonce of 32 bytes | proof of 32 bytes
- *                                                                HELLO_ACK: proof of 32 bytes
+ *                               with a pre-shared key behind it,
+ *                                   HELLO: id length u8 | id | nonce of 32 bytes | proof of 32 bytes
+ *                                   HELLO_ACK: proof of 32 bytes
  *  3 MESSAGE          message   the message, or its first fragment if shorter than length
  *  4 CONTINUATION     message   the next fragment
  *  5 RENDEZVOUS       message   1 to 16 pieces of the message: address u64 | key u32 | length u32
@@ -93,7 +95,10 @@ public final class Wire {
     public static final int PREAMBLE_BYTES = 8;
     /** Where the flags of a preamble are. */
     public static final int PREAMBLE_FLAGS = 7;
-    /** A flag of the preamble: its sender proves a pre-shared key, and wants the other to. Behind an acceptance's preamble is a nonce then. */
+    /**
+     * A flag of the preamble: its sender proves a pre-shared key, and wants the other to. Behind an acceptance's
+     * preamble is a nonce then.
+     */
     public static final int AUTHENTICATES = 1;
 
     private static final int REJECTION = 0xff;

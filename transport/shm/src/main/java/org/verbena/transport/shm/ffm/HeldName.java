@@ -5,8 +5,8 @@ import java.nio.file.Path;
 import org.verbena.transport.ffm.ErrnoException;
 
 /**
- * The name of a file, and whether it still is that file's. The file's number is not given to another one as long as this
- * is open, so that nothing looks like it. Any thread.
+ * The name of a file, and whether it still is that file's. The file's number is not given to another one as long as
+ * this is open, so that nothing looks like it. Any thread.
  */
 public final class HeldName implements AutoCloseable {
     private final String path;

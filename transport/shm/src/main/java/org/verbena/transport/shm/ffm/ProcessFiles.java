@@ -8,12 +8,12 @@ import org.verbena.transport.ffm.ErrnoException;
 import org.verbena.transport.ffm.MappedMemory;
 
 /**
- * The open files of a process of this user, by its directory in {@code /proc}. The directory is that of the process even
- * after its number was given to another one: then nothing is found in it.
+ * The open files of a process of this user, by its directory in {@code /proc}. The directory is that of the process
+ * even after its number was given to another one: then nothing is found in it.
  *
- * <p>Nothing here waits for the process. What it says of a file is not trusted: a descriptor may be a pipe, a device, or
- * a file of a file system that is a process itself (FUSE) and never answers. So it is looked at before it is opened, and
- * that very file is opened then.
+ * <p>Nothing here waits for the process. What it says of a file is not trusted: a descriptor may be a pipe, a device,
+ * or a file of a file system that is a process itself (FUSE) and never answers. So it is looked at before it is opened,
+ * and that very file is opened then.
  *
  * <p>Source: proc_pid_fd(5), openat(2) (O_PATH), pid_namespaces(7)
  */

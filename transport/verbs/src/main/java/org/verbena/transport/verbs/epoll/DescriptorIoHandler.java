@@ -16,8 +16,9 @@ import org.slf4j.LoggerFactory;
  *   AWAKE ------------> WAITING -------------------------------------------> AWAKE
  * </pre>
  *
- * <p>A thread that adds a task calls {@link #wakeup()}; only the first one that finds the loop WAITING writes to the eventfd. The loop says that it is
- * WAITING before it looks once more whether there is a task ({@link IoHandlerContext#canBlock()}), so no task is overlooked.
+ * <p>A thread that adds a task calls {@link #wakeup()}; only the first one that finds the loop WAITING writes to the
+ * eventfd. The loop says that it is WAITING before it looks once more whether there is a task
+ * ({@link IoHandlerContext#canBlock()}), so no task is overlooked.
  */
 public abstract class DescriptorIoHandler implements IoHandler {
     private static final Logger LOG = LoggerFactory.getLogger(DescriptorIoHandler.class);

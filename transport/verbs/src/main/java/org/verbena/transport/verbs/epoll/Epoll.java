@@ -8,8 +8,8 @@ import org.verbena.transport.verbs.ffm.Libc;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * An epoll instance. Belongs to one thread, which makes it, uses it and closes it. Waiting allocates nothing; a signal that interrupts
- * a wait is not seen outside.
+ * An epoll instance. Belongs to one thread, which makes it, uses it and closes it. Waiting allocates nothing; a signal
+ * that interrupts a wait is not seen outside.
  *
  * <p>Source: epoll(7), epoll_ctl(2), epoll_wait(2)
  */
@@ -27,7 +27,10 @@ public final class Epoll implements AutoCloseable {
     private static final int ADD = 1;
     private static final int REMOVE = 2;
 
-    /** {@code struct epoll_event} is packed on x86-64 alone, where it has to look like that of 32 bits. Source: sys/epoll.h. */
+    /**
+     * {@code struct epoll_event} is packed on x86-64 alone, where it has to look like that of 32 bits. Source:
+     * sys/epoll.h.
+     */
     private static final boolean PACKED = "amd64".equals(System.getProperty("os.arch"));
 
     private static final long EVENT_BYTES = PACKED ? 12 : 16;
@@ -106,7 +109,8 @@ public final class Epoll implements AutoCloseable {
      * Waits for events.
      *
      * @param timeoutNanos 0 only looks, a negative value waits for ever
-     * @return how many there are, to be asked for with {@link #data} and {@link #events}; 0 after the timeout or a signal
+     * @return how many there are, to be asked for with {@link #data} and {@link #events}; 0 after the timeout or a
+     *     signal
      */
     public int await(long timeoutNanos) {
         int count = await0(timeoutNanos);

@@ -14,8 +14,8 @@ import java.util.Set;
 
 /**
  * Finds the epoll descriptor of a JDK selector, so that another epoll instance can wait for it. The JDK names it
- * nowhere, so it is recognised by what it does: of the process's epoll descriptors it is the one that is readable after each
- * {@link Selector#wakeup()}, and not after each {@link Selector#selectNow()}.
+ * nowhere, so it is recognised by what it does: of the process's epoll descriptors it is the one that is readable after
+ * each {@link Selector#wakeup()}, and not after each {@link Selector#selectNow()}.
  */
 public final class SelectorDescriptor {
     private static final Path DESCRIPTORS = Path.of("/proc/self/fd");

@@ -14,7 +14,10 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.NativeLibrary;
 
-/** The system calls of the native provider. Each wrapper has the C prototype above its handle and gives errno as a negative number. */
+/**
+ * The system calls of the native provider. Each wrapper has the C prototype above its handle and gives errno as a
+ * negative number.
+ */
 public final class Libc {
     /** Another file is loaded if the property {@code org.verbena.transport.verbs.libc} names one. */
     private static final NativeLibrary LIBRARY = NativeLibrary.load(
@@ -43,8 +46,8 @@ public final class Libc {
                 "epoll_wait", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT), Errno.CAPTURE);
 
         /**
-         * {@code int epoll_pwait2(int epfd, struct epoll_event *events, int maxevents, const struct timespec *timeout, const sigset_t
-         * *sigmask)}; glibc 2.35 and Linux 5.11 have it.
+         * {@code int epoll_pwait2(int epfd, struct epoll_event *events, int maxevents, const struct timespec *timeout,
+         * const sigset_t *sigmask)}; glibc 2.35 and Linux 5.11 have it.
          */
         static final @Nullable MethodHandle EPOLL_PWAIT2 = LIBRARY.function(
                 "epoll_pwait2",
@@ -164,7 +167,10 @@ public final class Libc {
         }
     }
 
-    /** Gives -1 on failure, without the errno: what is written here is an eventfd, which fails only when it is full, and so readable. */
+    /**
+     * Gives -1 on failure, without the errno: what is written here is an eventfd, which fails only when it is full, and
+     * so readable.
+     */
     public static long write(int fd, MemorySegment buffer, long bytes) {
         try {
             return (long) Handles.WRITE.invokeExact(fd, buffer, bytes);

@@ -1,0 +1,123 @@
+package org.verbena.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** How wide and how long files are, as far as the formatter does not see to it. */
+class TextRulesTest {
+    private static final int JAVA_COLUMNS = 120;
+    private static final int MARKDOWN_COLUMNS = 100;
+    private static final int MOST_LINES = 800;
+
+    /** Indentation, and what begins an item of a list. */
+    private static final Pattern MARKER = Pattern.compile(" *(?:[-*] |\\d+\\. )?");
+
+    /** Lists of C's functions, one after another: they are looked up and not read. */
+    private static final Set<String> LISTS = Set.of("LibIbverbs");
+
+    /**
+     * Files that were longer when the rule was made, and how long they may be. An entry may only shrink, and then goes.
+     */
+    private static final Map<String, Integer> STILL_LONGER = new TreeMap<>(
+            Map.of("AbstractRdmaChannel", 926, "RdmaDatagramChannel", 916, "VerbsEndpoint", 866));
+
+    @Test
+    void commentsKeepToTheirColumns() throws IOException {
+        List<String> wide = new ArrayList<>();
+        List<Path> files = SourceTree.files(".java");
+        for (Path file : files) {
+            int number = 0;
+            for (String line : Files.readAllLines(file)) {
+                number++;
+                if (isWideComment(line)) {
+                    wide.add(SourceTree.root().relativize(file) + ":" + number + ": " + line.strip());
+                }
+            }
+        }
+        assertThat(files).hasSizeGreaterThan(1000);
+        assertThat(wide).as("comments of more than %d columns", JAVA_COLUMNS).isEmpty();
+    }
+
+    private static boolean isWideComment(String line) {
+        String text = line.stripLeading();
+        return line.length() > JAVA_COLUMNS && (text.startsWith("*") || text.startsWith("/"));
+    }
+
+    @Test
+    void pagesKeepToTheirColumns() throws IOException {
+        List<String> wide = new ArrayList<>();
+        List<Path> pages = SourceTree.files(".md");
+        for (Path page : pages) {
+            for (String line : wideLines(Files.readString(page))) {
+                wide.add(SourceTree.root().relativize(page) + ": " + line);
+            }
+        }
+        assertThat(pages).hasSizeGreaterThan(20);
+        assertThat(wide).as("lines of more than %d columns", MARKDOWN_COLUMNS).isEmpty();
+    }
+
+    @Test
+    void seesWideText() {
+        String wide = "word ".repeat(21);
+        assertThat(wideLines("a\n" + wide + "\n- " + wide)).hasSize(2);
+        assertThat(wideLines("| " + wide + "|\n  | " + wide + "|\n    " + wide + "\n```\n" + wide + "\n```\n")).isEmpty();
+        String link = "[b](https://" + "x".repeat(100) + ")";
+        assertThat(wideLines(link + "\n- " + link + ",")).isEmpty();
+        assertThat(wideLines("see " + link)).hasSize(1);
+        assertThat(isWideComment("     * " + "word ".repeat(23))).isTrue();
+        assertThat(isWideComment("        // " + "word ".repeat(23))).isTrue();
+        assertThat(isWideComment("        call(\"" + "word ".repeat(23) + "\");")).isFalse();
+    }
+
+    /** Without tables, code, and lines that no blank can break earlier. */
+    private static List<String> wideLines(String page) {
+        List<String> wide = new ArrayList<>();
+        boolean isCode = false;
+        for (String line : page.lines().toList()) {
+            if (line.startsWith("```")) {
+                isCode = !isCode;
+            } else if (line.length() > MARKDOWN_COLUMNS
+                    && !isCode
+                    && !line.stripLeading().startsWith("|")
+                    && !line.startsWith("    ")
+                    && canBreak(line)) {
+                wide.add(line);
+            }
+        }
+        return wide;
+    }
+
+    /** Whether there is a blank where it can, behind what marks a list. */
+    private static boolean canBreak(String line) {
+        Matcher marker = MARKER.matcher(line);
+        return marker.lookingAt() && line.lastIndexOf(' ', MARKDOWN_COLUMNS) >= marker.end();
+    }
+
+    @Test
+    void filesAreNotTooLong() throws IOException {
+        Map<String, Integer> longer = new TreeMap<>();
+        for (Path file : SourceTree.files(".java")) {
+            String name = file.getFileName().toString().replace(".java", "");
+            int lines = Files.readAllLines(file).size();
+            if (file.toString().contains("/src/main/") && lines > MOST_LINES && !LISTS.contains(name)) {
+                longer.put(name, lines);
+            }
+        }
+        assertThat(longer.keySet())
+                .as("main code of more than %d lines; those named before are in STILL_LONGER", MOST_LINES)
+                .isEqualTo(STILL_LONGER.keySet());
+        longer.forEach((name, lines) ->
+                assertThat(lines).as("lines of %s", name).isLessThanOrEqualTo(STILL_LONGER.get(name)));
+    }
+}
