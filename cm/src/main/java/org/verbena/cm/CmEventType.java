@@ -35,7 +35,7 @@ public enum CmEventType {
     /** The connection is up. */
     ESTABLISHED(9, false, "the connection is up"),
 
-    /** The connection is down, whoever ended it. */
+    /** The connection is down; either end may have ended it. */
     DISCONNECTED(10, false, "the connection is down"),
 
     /** The device is being removed: destroy the id and everything on the device. */

@@ -36,7 +36,7 @@ public final class Doctor {
     private int port;
     private boolean echoes;
 
-    /** Creates one that examines this machine alone. */
+    /** Creates one that examines only this machine. */
     public Doctor() {
         this(SystemFiles.REAL);
     }
@@ -49,7 +49,7 @@ public final class Doctor {
      * Has the way to a peer examined as well.
      *
      * @param peerHost a name or an address
-     * @param peerPort where it listens, 1 to 65535; or 0 to look for the way alone and connect nothing
+     * @param peerPort where it listens, 1 to 65535; or 0 to look only for the way and connect nothing
      * @return this
      * @throws IllegalArgumentException the port is out of range
      */
@@ -87,7 +87,7 @@ public final class Doctor {
     }
 
     /**
-     * Sets who is told of each finding as soon as there is one.
+     * Sets what receives each finding as soon as there is one.
      *
      * @param consumer called on the thread that examines
      * @return this

@@ -43,7 +43,7 @@ import org.verbena.transport.CompletionLoopOptions;
  * VerbenaGrpc.channel("host", 7471, LadderOptions.DEFAULTS.withMinimumRung("soft"))
  * }</pre>
  *
- * <p>When a connection is lost, gRPC connects again, and climbs anew. The methods without options of a ladder climb as
+ * <p>When a connection is lost, gRPC connects again, and climbs again. The methods without options of a ladder climb as
  * well, with the default ones, if their loops were made with the provider {@code ladder}.
  *
  * <p>The methods without a group share one group of daemon threads for the whole process,

@@ -32,7 +32,7 @@ import reactor.netty.resources.LoopResources;
  * HttpClient client = HttpClient.create().runOn(loops);
  * }</pre>
  *
- * <p>A {@code UdpServer}, {@code UdpClient} or name resolver that is told to run on them uses Netty's NIO channels,
+ * <p>A {@code UdpServer}, {@code UdpClient} or name resolver that runs on them uses Netty's NIO channels,
  * which the provider's loops must take. Names are resolved on Reactor Netty's own loops by default. Whether a program
  * prefers Netty's native transports makes no difference here.
  *

@@ -15,7 +15,7 @@ import reactor.core.publisher.Operators;
 
 /**
  * The frames that arrive, for one subscriber. The channel reads only as much as was requested, so that a subscriber
- * that requests nothing holds up the peer. A frame is released when {@code onNext} returns: whoever needs it longer
+ * that requests nothing holds up the peer. A frame is released when {@code onNext} returns: code that needs it longer
  * retains it.
  */
 final class Inbound extends Flux<ByteBuf> implements Subscription {

@@ -38,7 +38,7 @@ public final class Main {
     /** Pairs of contenders to be compared: the one and the one it is measured by. */
     private final List<String[]> ratios = new ArrayList<>();
 
-    /** Whether to print the pairs alone, as a table in Markdown. */
+    /** Whether to print only the pairs, as a table in Markdown. */
     private boolean markdown;
 
     /** contender, workload, and a result for each round. */
@@ -244,7 +244,7 @@ public final class Main {
                 .toArray();
     }
 
-    /** The pairs alone, with a row for each workload. */
+    /** Only the pairs, with a row for each workload. */
     private void table(PrintStream out, double took) {
         out.printf("| | requests/s | ratio | p99, µs | ratio | CPU s/million | ratio |%n");
         out.printf("|---|---:|---:|---:|---:|---:|---:|%n");

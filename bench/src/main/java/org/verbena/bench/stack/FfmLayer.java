@@ -5,7 +5,7 @@ import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.WorkCompletions;
 
-/** The loop of {@code linked_echo} in Java: posts and polls through the bindings alone. */
+/** The loop of {@code linked_echo} in Java: posts and polls through nothing but the bindings. */
 final class FfmLayer extends NativeQueues {
     private static final int TURNS_BETWEEN_CLOCKS = 1024;
     private static final long OTHER = 1L << 32;

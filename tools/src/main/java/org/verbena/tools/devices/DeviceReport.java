@@ -278,7 +278,7 @@ final class DeviceReport {
         }
     }
 
-    /** The kernel tells it in sysfs alone; software devices have none. */
+    /** The kernel has it only in sysfs; software devices have none. */
     private static String board(Device device) {
         try {
             return Files.readString(Path.of(device.sysfsPath(), "board_id")).strip();

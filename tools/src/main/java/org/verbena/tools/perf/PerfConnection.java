@@ -168,7 +168,7 @@ final class PerfConnection implements AutoCloseable {
                 .getNow());
     }
 
-    /** Memory of the server, for this connection alone, instead of what it had. */
+    /** Memory of the server, only for this connection, instead of what it had. */
     RemoteMemory memory(int bytes) throws InterruptedException {
         return PerfProtocol.token(request(PerfProtocol.MEMORY, bytes));
     }

@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 import org.verbena.api.RdmaChannel;
 import org.verbena.transport.RemoteMemory;
 
-/** Reads, writes and atomics, on memory of the server that is this connection's alone. */
+/** Reads, writes and atomics, on memory of the server that only this connection has. */
 final class PerfOneSided implements PerfSubject {
     private final PerfConnection connection;
     private final RdmaChannel channel;

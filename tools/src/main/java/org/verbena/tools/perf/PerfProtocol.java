@@ -169,7 +169,7 @@ final class PerfProtocol {
         return counted;
     }
 
-    /** Memory for the peer of this channel alone, until it asks for other memory or the channel closes. */
+    /** Memory only for the peer of this channel, until it asks for other memory or the channel closes. */
     private static RemoteMemory memory(RdmaChannel channel, int bytes) {
         if (bytes < 1 || bytes > MOST_MEMORY_BYTES) {
             throw new IllegalArgumentException(

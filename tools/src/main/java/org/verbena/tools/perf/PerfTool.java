@@ -210,7 +210,7 @@ enum PerfTool {
     /** The program for that; null if it has none. */
     abstract @Nullable String program(ToolRun run);
 
-    /** Whether it runs on RDMA devices alone. */
+    /** Whether it runs only on RDMA devices. */
     abstract boolean needsDevice(ToolRun run);
 
     /** Whether it can have more than one connection. */
