@@ -2,9 +2,9 @@ package org.verbena.bench;
 
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.connection.MessageListener;
-import org.verbena.transport.protocol.Negotiated;
 
 /**
  * One end of a connection of the message protocol that is measured without the channel: all but what it does with a

@@ -4,11 +4,11 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.MemoryDomain.Access;
 
 /**
  * The pools of connections of the message protocol on one loop, as channels have them. Made when first asked for. One

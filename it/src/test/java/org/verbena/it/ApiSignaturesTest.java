@@ -101,8 +101,8 @@ class ApiSignaturesTest {
                         .sorted()
                         .toList();
                 for (String name : names) {
-                    Class<?> type = Class.forName(
-                            exported + "." + name, false, ApiSignaturesTest.class.getClassLoader());
+                    Class<?> type =
+                            Class.forName(exported + "." + name, false, ApiSignaturesTest.class.getClassLoader());
                     if (isOffered(type)) {
                         lines.add(type.toGenericString() + ancestors(type));
                         members(type).forEach(member -> lines.add("    " + member));

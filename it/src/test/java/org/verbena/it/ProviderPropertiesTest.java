@@ -6,8 +6,8 @@ import java.util.List;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.ProviderUnavailableException;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.ChildJvm;
 import org.verbena.transport.spi.RdmaProvider;
 

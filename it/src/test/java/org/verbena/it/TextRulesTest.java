@@ -29,8 +29,8 @@ class TextRulesTest {
     /**
      * Files that were longer when the rule was made, and how long they may be. An entry may only shrink, and then goes.
      */
-    private static final Map<String, Integer> STILL_LONGER = new TreeMap<>(
-            Map.of("AbstractRdmaChannel", 926, "RdmaDatagramChannel", 916, "VerbsEndpoint", 866));
+    private static final Map<String, Integer> STILL_LONGER =
+            new TreeMap<>(Map.of("AbstractRdmaChannel", 926, "RdmaDatagramChannel", 916, "VerbsEndpoint", 866));
 
     @Test
     void commentsKeepToTheirColumns() throws IOException {
@@ -71,13 +71,15 @@ class TextRulesTest {
     void seesWideText() {
         String wide = "word ".repeat(21);
         assertThat(wideLines("a\n" + wide + "\n- " + wide)).hasSize(2);
-        assertThat(wideLines("| " + wide + "|\n  | " + wide + "|\n    " + wide + "\n```\n" + wide + "\n```\n")).isEmpty();
+        assertThat(wideLines("| " + wide + "|\n  | " + wide + "|\n    " + wide + "\n```\n" + wide + "\n```\n"))
+                .isEmpty();
         String link = "[b](https://" + "x".repeat(100) + ")";
         assertThat(wideLines(link + "\n- " + link + ",")).isEmpty();
         assertThat(wideLines("see " + link)).hasSize(1);
         assertThat(isWideComment("     * " + "word ".repeat(23))).isTrue();
         assertThat(isWideComment("        // " + "word ".repeat(23))).isTrue();
-        assertThat(isWideComment("        call(\"" + "word ".repeat(23) + "\");")).isFalse();
+        assertThat(isWideComment("        call(\"" + "word ".repeat(23) + "\");"))
+                .isFalse();
     }
 
     /** Without tables, code, and lines that no blank can break earlier. */
@@ -117,7 +119,7 @@ class TextRulesTest {
         assertThat(longer.keySet())
                 .as("main code of more than %d lines; those named before are in STILL_LONGER", MOST_LINES)
                 .isEqualTo(STILL_LONGER.keySet());
-        longer.forEach((name, lines) ->
-                assertThat(lines).as("lines of %s", name).isLessThanOrEqualTo(STILL_LONGER.get(name)));
+        longer.forEach(
+                (name, lines) -> assertThat(lines).as("lines of %s", name).isLessThanOrEqualTo(STILL_LONGER.get(name)));
     }
 }

@@ -11,9 +11,9 @@ import org.verbena.api.LadderSocketChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 
 /**
  * gRPC over RDMA: the builders of {@code grpc-netty}, set up with Verbena's channels and event loops. Use them as over

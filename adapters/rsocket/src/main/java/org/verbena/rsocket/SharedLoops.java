@@ -2,9 +2,9 @@ package org.verbena.rsocket;
 
 import io.netty.util.concurrent.DefaultThreadFactory;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 
 /** The loops of all transports that were given none. Created on first use, because choosing a provider may fail. */
 final class SharedLoops {

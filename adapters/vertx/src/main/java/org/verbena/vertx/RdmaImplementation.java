@@ -23,8 +23,8 @@ import org.verbena.api.LadderSocketChannel;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
 
 /**
  * What Vert.x asks of a transport. Streams are Verbena's; datagrams and domain sockets are NIO's.

@@ -5,9 +5,9 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 
 /**
  * RDMA as a transport of Vert.x 5. What Vert.x does over TCP then goes through {@link RdmaSocketChannel} and {@link

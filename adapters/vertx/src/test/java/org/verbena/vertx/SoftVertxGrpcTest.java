@@ -18,8 +18,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
 
 /** Vert.x's own gRPC, which is HTTP/2 of Vert.x, over Verbena. */

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.ProviderUnavailableException;
+import org.verbena.transport.provider.ProviderChoice;
 
 /** The suite on the soft provider. */
 class SoftVertxTest extends VertxSuite {

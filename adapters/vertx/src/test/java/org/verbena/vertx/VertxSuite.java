@@ -54,10 +54,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.api.ProviderStatistics;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.CompletionLoopOptions;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RdmaException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.spi.Patience;
 
 /** What applications have from Vert.x, over Verbena. A subclass names provider and address. */
 @Timeout(200)

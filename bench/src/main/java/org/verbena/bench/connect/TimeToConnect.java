@@ -14,9 +14,9 @@ import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**

@@ -19,8 +19,8 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
 import org.verbena.api.RequestException;
 import org.verbena.bench.JavaProcess;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
 
 /**
  * How long a client with short requests waits at a server that many clients send long ones to: with the loop's budget

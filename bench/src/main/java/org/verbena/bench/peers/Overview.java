@@ -62,8 +62,7 @@ final class Overview {
         svg.text((int) middle + 12, 16, "title", "Verbena is better →");
         int y = TOP;
         for (Group group : groups) {
-            svg.text(
-                    8, y + 16, "title", group.contender() + " beside " + group.peer() + ", " + group.where());
+            svg.text(8, y + 16, "title", group.contender() + " beside " + group.peer() + ", " + group.where());
             y += HEAD;
             svg.line("one", middle, y, middle, y + group.workloads().size() * ROW);
             for (String workload : group.workloads()) {

@@ -6,15 +6,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.bench.Endpoints;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.RdmaProvider;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** A provider's endpoints, without the protocol. */
 @SuppressWarnings("NullAway.Init") // opened before anything else

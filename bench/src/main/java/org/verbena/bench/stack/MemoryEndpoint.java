@@ -4,15 +4,15 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.EndpointCapabilities;
-import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** Moves a send's bytes into the peer's receive when it is posted; completions wait in arrays. One thread. */
 @SuppressWarnings("NullAway.Init") // made in pairs

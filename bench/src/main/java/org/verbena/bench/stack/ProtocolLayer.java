@@ -10,14 +10,14 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.bench.Endpoints;
 import org.verbena.bench.MessageEvents;
 import org.verbena.bench.MessagePools;
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.connection.MessageConnection;
-import org.verbena.transport.protocol.Role;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.spi.RdmaProvider;
 
 /** The message protocol on a provider's endpoints, or on a pair of them in memory, without the channel. */

@@ -23,8 +23,8 @@ class CommandsTest {
     private static final Path ROOT = SourceTree.root();
     private static final Pattern VERBENA = Pattern.compile("\\./verbena ([^`#|>&\n]+)");
     private static final Pattern MAVEN_TEST = Pattern.compile("mvn test -pl (\\S+) [^`\n]*-Dtest='?(\\w+)");
-    private static final Pattern SCRIPT =
-            Pattern.compile("(?:`|^    |[A-Z]=\\S+ )((?:bench|it/lab|stress|\\.ci)/[\\w-]+)(?=[ `\n])", Pattern.MULTILINE);
+    private static final Pattern SCRIPT = Pattern.compile(
+            "(?:`|^    |[A-Z]=\\S+ )((?:bench|it/lab|stress|\\.ci)/[\\w-]+)(?=[ `\n])", Pattern.MULTILINE);
     private static final Pattern TABLE_ROW = Pattern.compile("^\\| (`[^|]*?(?:\\\\\\|[^|]*?)*) \\|", Pattern.MULTILINE);
 
     @Test
@@ -32,7 +32,8 @@ class CommandsTest {
         List<String> refused = new ArrayList<>();
         int commands = 0;
         for (Path page : pages()) {
-            for (MatchResult shown : VERBENA.matcher(Files.readString(page)).results().toList()) {
+            for (MatchResult shown :
+                    VERBENA.matcher(Files.readString(page)).results().toList()) {
                 String command = shown.group(1).strip();
                 if (!command.startsWith("COMMAND")) {
                     commands++;
@@ -52,7 +53,10 @@ class CommandsTest {
         List<String> unknown = new ArrayList<>();
         int commands = 0;
         for (MatchResult row : TABLE_ROW.matcher(table).results().toList()) {
-            for (MatchResult name : Pattern.compile("`([a-z][a-z-]*(?: (?:server|client))?)").matcher(row.group(1)).results().toList()) {
+            for (MatchResult name : Pattern.compile("`([a-z][a-z-]*(?: (?:server|client))?)")
+                    .matcher(row.group(1))
+                    .results()
+                    .toList()) {
                 commands++;
                 if (!exists(name.group(1).split(" "))) {
                     unknown.add(name.group(1));
@@ -68,7 +72,8 @@ class CommandsTest {
         List<String> missing = new ArrayList<>();
         int tests = 0;
         for (Path page : pages()) {
-            for (MatchResult shown : MAVEN_TEST.matcher(Files.readString(page)).results().toList()) {
+            for (MatchResult shown :
+                    MAVEN_TEST.matcher(Files.readString(page)).results().toList()) {
                 tests++;
                 Path module = ROOT.resolve(shown.group(1)).resolve("src/test/java");
                 if (!Files.isDirectory(module) || !has(module, shown.group(2))) {
@@ -85,7 +90,8 @@ class CommandsTest {
         List<String> missing = new ArrayList<>();
         int scripts = 0;
         for (Path page : pages()) {
-            for (MatchResult shown : SCRIPT.matcher(Files.readString(page)).results().toList()) {
+            for (MatchResult shown :
+                    SCRIPT.matcher(Files.readString(page)).results().toList()) {
                 scripts++;
                 if (!Files.exists(ROOT.resolve(shown.group(1)))) {
                     missing.add(ROOT.relativize(page) + ": " + shown.group(1));

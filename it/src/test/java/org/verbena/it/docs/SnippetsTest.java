@@ -70,8 +70,9 @@ class SnippetsTest {
     @BeforeAll
     static void compileAll(@TempDir Path out) throws IOException {
         DiagnosticCollector<JavaFileObject> said = new DiagnosticCollector<>();
-        List<JavaFileObject> sources =
-                snippets().map(snippet -> source(snippet.file(), snippet.source())).toList();
+        List<JavaFileObject> sources = snippets()
+                .map(snippet -> source(snippet.file(), snippet.source()))
+                .toList();
         ToolProvider.getSystemJavaCompiler()
                 .getTask(null, null, said, options(out), null, sources)
                 .call();

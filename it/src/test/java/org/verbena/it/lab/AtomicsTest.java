@@ -21,9 +21,9 @@ import org.junit.jupiter.api.Test;
 import org.verbena.api.ApiSuite;
 import org.verbena.api.RdmaChannel;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.spi.Patience;
 
 /** Two clients at once on the same words of a server that does nothing. rxe only: siw has no atomics. */
 @Tag("lab")

@@ -29,9 +29,9 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.spi.Patience;
 
 /**
  * A program that talks over two devices, one of which it loses. In a process of its own: it may fail to let go of the

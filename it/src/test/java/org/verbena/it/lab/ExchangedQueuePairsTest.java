@@ -42,16 +42,16 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.api.TcpExchange;
 import org.verbena.api.TcpExchange.Format;
-import org.verbena.transport.Framing;
-import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.spi.Patience;
+import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.QueuePairEnd;
 import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.QueuePairRoute;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.spi.Patience;
 
 /**
  * Channels that are connected by hand, with each other and with programs in C. On rxe: iWARP has no such queue pairs.

@@ -139,13 +139,13 @@ class GrpcRungsTest {
          */
         static NettyChannelBuilder climb(String host, String... rungs) {
             return VerbenaGrpc.channel(
-                    host,
-                    PORT,
-                    LadderOptions.DEFAULTS
-                            .withRungs(rungs)
-                            .withHedgeDelay(Duration.ofMinutes(1))
-                            .withMemory(Duration.ZERO),
-                    group())
+                            host,
+                            PORT,
+                            LadderOptions.DEFAULTS
+                                    .withRungs(rungs)
+                                    .withHedgeDelay(Duration.ofMinutes(1))
+                                    .withMemory(Duration.ZERO),
+                            group())
                     .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS);
         }
 

@@ -17,16 +17,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 import org.verbena.transport.verbs.VerbsProvider;
 
 /** What the native provider does with devices, beyond the contract that all providers keep. */

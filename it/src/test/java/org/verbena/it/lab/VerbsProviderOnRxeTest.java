@@ -4,9 +4,9 @@ import java.net.InetSocketAddress;
 import java.util.EnumSet;
 import java.util.Set;
 import org.junit.jupiter.api.Tag;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.ProviderContract;
 import org.verbena.transport.spi.RdmaProvider;
-import org.verbena.transport.WorkStatus;
 import org.verbena.transport.verbs.VerbsProvider;
 
 /** The native provider over soft RoCE keeps the contract. */

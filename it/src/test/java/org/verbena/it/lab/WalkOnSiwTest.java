@@ -2,8 +2,8 @@ package org.verbena.it.lab;
 
 import java.net.InetSocketAddress;
 import org.junit.jupiter.api.Tag;
-import org.verbena.transport.spi.ControlPathWalk;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.spi.ControlPathWalk;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.verbs.VerbsProvider;
 

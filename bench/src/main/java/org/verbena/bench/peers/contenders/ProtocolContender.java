@@ -13,11 +13,11 @@ import org.verbena.bench.MessagePools;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
 import org.verbena.bench.peers.Place;
-import org.verbena.transport.protocol.connection.MessageConnection;
-import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**

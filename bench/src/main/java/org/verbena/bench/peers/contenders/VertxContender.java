@@ -14,8 +14,8 @@ import java.util.List;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
 import org.verbena.bench.peers.Place;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.vertx.RdmaTransport;
 
 /**
