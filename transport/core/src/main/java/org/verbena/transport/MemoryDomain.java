@@ -18,8 +18,7 @@ public interface MemoryDomain {
      * @param access the rights of the region; remote writes and atomics imply LOCAL_WRITE
      * @return the region, with one reference that {@link RegisteredMemory#close()} releases
      * @throws IllegalArgumentException heap memory, an empty segment, or a segment confined to one thread
-     * @throws RdmaException the device refused; the message says why and what to do (memlock
-     *     limit ...)
+     * @throws RdmaException the device refused; the message says why and what to do (memlock limit ...)
      */
     RegisteredMemory register(MemorySegment segment, Set<Access> access);
 
@@ -56,8 +55,8 @@ public interface MemoryDomain {
 
     /**
      * Has a listener called when the device was removed or has failed and nothing is connected over it any more:
-     * whoever keeps memory registered here then closes it, since the process keeps the device open until that is done.
-     * At once if it has happened already, and never for a domain without a device.
+     * everybody who keeps memory registered here then closes it, since the process keeps the device open until that is
+     * done. At once if it has happened already, and never for a domain without a device.
      *
      * @param listener called at most once, on any thread; must not block
      */

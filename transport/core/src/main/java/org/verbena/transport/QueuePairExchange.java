@@ -23,8 +23,8 @@ import java.util.concurrent.CompletionStage;
  * the connect timeout, a channel that is closed) {@link #giveUp} is called once, whatever was called before. A stage
  * that fails, or a method that throws, ends the attempt with a {@link ConnectionException}.
  *
- * <p>Whoever can read the exchange can learn where the queue pair is, and send to it as if it were the peer: use it
- * where only the peer can.
+ * <p>Everybody who can read the exchange can learn where the queue pair is, and send to it as if it were the peer: use
+ * it where only the peer can.
  */
 public interface QueuePairExchange {
 

@@ -284,7 +284,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 : SizeClasses.bytesOf(SizeClasses.indexOf(capacityBytes));
     }
 
-    private void tellFreed() {
+    private void reportFreed() {
         Runnable listener = freedListener;
         if (watched && listener != null) {
             listener.run();
@@ -308,7 +308,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        letGo(leaving);
+        closeRegions(leaving);
     }
 
     /**
@@ -381,7 +381,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        letGo(leaving);
+        closeRegions(leaving);
     }
 
     static void executeOn(EventExecutor loop, Runnable task) {
@@ -486,14 +486,14 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 if (list != null) {
                     // Whoever asked while the chunk was being registered was refused, and there is more than this in
                     // it.
-                    tellFreed();
+                    reportFreed();
                     return list;
                 }
-                letGo(chunk);
+                closeRegions(chunk);
             } else if (leaving == null) {
                 return null;
             } else {
-                letGo(leaving);
+                closeRegions(leaving);
             }
         }
     }
@@ -548,11 +548,11 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 } finally {
                     lock.unlock();
                 }
-                letGo(chunk);
+                closeRegions(chunk);
             } else if (leaving == null) {
                 return null;
             } else {
-                letGo(leaving);
+                closeRegions(leaving);
             }
         }
     }
@@ -570,7 +570,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 lock.unlock();
             }
             refusals.increment();
-            tellFreed(); // whoever asked meanwhile was refused, and may find room now
+            reportFreed(); // whoever asked meanwhile was refused, and may find room now
             if (failure instanceof OutOfMemoryError) {
                 throw new RegisteredMemoryExhaustedException(
                         "no native memory for a chunk of " + bytes + " bytes (" + failure.getMessage()
@@ -608,7 +608,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         if (!freed) {
             freeLater();
         }
-        tellFreed();
+        reportFreed();
     }
 
     /**
@@ -633,7 +633,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         }
     }
 
-    private static void letGo(@Nullable Chunk leaving) {
+    private static void closeRegions(@Nullable Chunk leaving) {
         for (Chunk chunk = leaving; chunk != null; chunk = chunk.next) {
             chunk.region.close();
         }
@@ -678,8 +678,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        letGo(leaving);
-        tellFreed();
+        closeRegions(leaving);
+        reportFreed();
     }
 
     /** A loop's cache is empty and will not be used again. */

@@ -96,12 +96,12 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
 
     @Override
     protected void deallocate() {
-        ReleaseHook told = hook;
+        ReleaseHook account = hook;
         int charged = charge; // once its block is back, another thread may be given this buffer
         hook = null;
         pool.giveBack(block);
-        if (told != null) {
-            told.onReleased(charged);
+        if (account != null) {
+            account.onReleased(charged);
         }
     }
 
@@ -169,8 +169,8 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
 
     /**
      * Adds a buffer's readable bytes to a work request, without a copy and, for this kind of buffer, its views and
-     * composites, without allocating an object. Retain the buffer until the work request completes: that alone keeps
-     * its memory registered.
+     * composites, without allocating an object. Retain the buffer until the work request completes: only that keeps its
+     * memory registered.
      *
      * @param buffer any buffer
      * @param domain the memory domain of the work request's endpoint

@@ -6,9 +6,9 @@ import org.verbena.transport.MemoryDomain;
 
 /**
  * How many bytes of long reads and writes the connections of one loop may have out on one device at once. What does not
- * fit waits here, outside the device, and goes round robin: whoever got a turn and wants another goes to the end of the
- * queue. So a connection waits for one transfer of each other one, not for all that they have to do, and short messages
- * meet no more than the budget in front of them on the wire.
+ * fit waits here, outside the device, and goes round robin: a connection that got a turn and wants another goes to the
+ * end of the queue. So a connection waits for one transfer of each other one, not for all that they have to do, and
+ * short messages meet no more than the budget in front of them on the wire.
  *
  * <p>A transfer is charged when the device has taken it, and no earlier: nobody holds a part of the budget while
  * waiting for something else. It is given back with its completion. One that is longer than the whole budget goes when
@@ -97,10 +97,10 @@ public final class TransferBudget {
     }
 
     /** Notifies the first that waits, once, when there is room for it. */
-    private void tellFirst() {
+    private void notifyFirst() {
         Share first = firstWaiting;
-        if (first != null && !first.told && fits(first.wantedBytes)) {
-            first.told = true;
+        if (first != null && !first.notified && fits(first.wantedBytes)) {
+            first.notified = true;
             first.waiter.run();
         }
     }
@@ -125,7 +125,7 @@ public final class TransferBudget {
             }
             share = next;
         }
-        tellFirst();
+        notifyFirst();
     }
 
     @Override
@@ -142,8 +142,8 @@ public final class TransferBudget {
         private boolean waiting;
         /** It asked in this round and was refused. */
         private boolean refused;
-        /** The waiter was told that it is its turn, and has not asked since. */
-        private boolean told;
+        /** The waiter was notified that it is its turn, and has not asked since. */
+        private boolean notified;
         /** Nothing has completed since the last check. */
         private boolean stalled;
 
@@ -185,7 +185,7 @@ public final class TransferBudget {
             if (bytes <= shortBytes) {
                 return true;
             }
-            told = false;
+            notified = false;
             Share first = firstWaiting;
             if ((first == null || first.equals(this)) && fits(bytes)) {
                 return true;
@@ -228,7 +228,7 @@ public final class TransferBudget {
             uncharge(Math.min(bytes, chargedBytes));
             Share first = firstWaiting;
             if (first != null && !first.equals(this)) { // this one asks again at the end of its batch
-                tellFirst();
+                notifyFirst();
             }
         }
 
@@ -238,7 +238,7 @@ public final class TransferBudget {
                 return;
             }
             waiting = false;
-            told = false;
+            notified = false;
             Share before = previousWaiting;
             Share after = nextWaiting;
             if (before == null) {
@@ -253,7 +253,7 @@ public final class TransferBudget {
             }
             previousWaiting = null;
             nextWaiting = null;
-            tellFirst();
+            notifyFirst();
         }
 
         boolean isWaiting() {

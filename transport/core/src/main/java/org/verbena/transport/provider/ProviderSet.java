@@ -10,8 +10,8 @@ import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * The providers that a server listens with, all on one address and port. A client uses the first, unless it
- * connects by a ladder.
+ * The providers that a server listens with, all on one address and port. A client uses the first, unless it connects by
+ * a ladder.
  *
  * <p>A text selects them: names joined by {@code +}, in the order in which the server binds. {@code verbs+soft} are
  * these two; {@code auto+soft} is what {@link ProviderChoice#AUTO} picks, and soft; {@link #ALL} stands for every

@@ -7,7 +7,7 @@ import org.verbena.transport.spi.EndpointHandler;
 
 /**
  * Reports the results of an endpoint's work to its handler, in the order of each queue. An exception of the handler
- * ends the connection. One thread.
+ * ends the connection. Not thread-safe; confined to the loop's thread.
  */
 public final class CompletionReports {
     private final Owner owner;

@@ -15,7 +15,7 @@ public final class ConnectionMemory implements MemoryDomain {
     private final SoftwareDomain domain;
     private final AtomicLong registeredBytes = new AtomicLong();
 
-    /** Whether the peer may use any memory, this or what is shared. Changed by the loop's thread alone. */
+    /** Whether the peer may use any memory, this or what is shared. Only the loop's thread changes it. */
     private volatile boolean isAllowed = true;
 
     /** Set by the loop's thread once. */
@@ -77,7 +77,7 @@ public final class ConnectionMemory implements MemoryDomain {
         registeredBytes.addAndGet(-memory.lengthBytes());
     }
 
-    /** {@inheritDoc} Counts this connection's alone. */
+    /** {@inheritDoc} Counts only this connection's. */
     @Override
     public long registeredBytes() {
         return registeredBytes.get();

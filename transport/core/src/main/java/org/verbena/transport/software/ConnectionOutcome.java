@@ -3,7 +3,10 @@ package org.verbena.transport.software;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.WorkStatus;
 
-/** Why a connection ends, and which work request failed by itself rather than with the connection. One thread. */
+/**
+ * Why a connection ends, and which work request failed by itself rather than with the connection. Not thread-safe;
+ * confined to the loop's thread.
+ */
 public class ConnectionOutcome {
     private @Nullable Throwable cause;
     private long failedSequence = -1;

@@ -4,7 +4,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads and atomics of the peer that wait for their responses to go out, oldest first. Bounded by the read depth that
- * was agreed on. It holds no region: access is checked again for each segment of a response. One thread.
+ * was agreed on. It holds no region: access is checked again for each segment of a response. Not thread-safe; confined
+ * to the loop's thread.
  */
 public final class InboundReads {
     private final int depth;

@@ -161,7 +161,7 @@ public abstract class LoopSocket implements LoopMember {
         }
     }
 
-    /** Closes a channel, whose end is of interest to nobody. */
+    /** Closes a channel; nothing waits for that. */
     public static void closeQuietly(SocketChannel channel) {
         try {
             channel.close();

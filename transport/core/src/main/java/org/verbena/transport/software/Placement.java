@@ -5,7 +5,8 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the bytes of an incoming message go: the pieces of a receive, or of a read, filled front to back. One thread.
+ * Where the bytes of an incoming message go: the pieces of a receive, or of a read, filled front to back. Not
+ * thread-safe; confined to the loop's thread.
  */
 public final class Placement {
     private final @Nullable SoftwareMemory[] regions;

@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A byte buffer over registered memory, for the socket. It remembers the buffer of the region it was last used for, so
- * that the usual case, few regions used over and over, makes no garbage. One thread.
+ * that the usual case, few regions used over and over, makes no garbage. Not thread-safe; confined to the loop's
+ * thread.
  */
 public final class RegionView {
     /** The longest byte buffer that is made: a little less than the JDK's limit, which is an array's. */

@@ -76,7 +76,7 @@ public final class SoftwareDomain implements MemoryDomain {
      *
      * @param segment native memory whose arena is shared or global
      * @param access what may be done with it
-     * @param owner whose peer alone may use it; null for every peer that has the token
+     * @param owner the only one whose peer may use it; null for every peer that has the token
      * @return the region
      */
     public RegisteredMemory register(MemorySegment segment, Set<Access> access, @Nullable ConnectionMemory owner) {

@@ -105,7 +105,8 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     protected abstract void pump();
 
     /**
-     * Has a turn run once the loop has looked at its peers again: Netty may run tasks for up to a second without that.
+     * Schedules a turn for after the loop's next look at its peers: Netty may run tasks for up to a second without
+     * that.
      *
      * @return false if this connection has nothing there yet; a task will do
      */
@@ -332,7 +333,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
 
     // Turns.
 
-    /** Has a turn run soon. */
+    /** Schedules a turn. */
     protected final void scheduleTurn() {
         if (turnScheduled) {
             return;

@@ -49,7 +49,7 @@ public final class SoftwareMemory extends RegisteredMemory {
      * Made by its domain.
      *
      * @param domain where it is registered
-     * @param owner whose peer alone may use it; null for every peer that has the token
+     * @param owner the only one whose peer may use it; null for every peer that has the token
      * @param stag its key
      * @param segment the memory
      * @param access the rights, implied ones included
@@ -170,7 +170,7 @@ public final class SoftwareMemory extends RegisteredMemory {
     }
 
     /**
-     * Whether it was given to the peer of this connection alone.
+     * Whether it was given to the peer only for this connection.
      *
      * @param memory of the connection
      * @return false also for memory that is open to all peers
@@ -183,7 +183,7 @@ public final class SoftwareMemory extends RegisteredMemory {
      * Whether it may be used by the peer of this connection.
      *
      * @param memory of the connection
-     * @return whether it is for this peer alone, or for every peer that has the token
+     * @return whether it is only for this peer, or for every peer that has the token
      */
     public boolean isFor(ConnectionMemory memory) {
         return owner == null || owner == memory;

@@ -6,7 +6,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 
 /**
  * Posted work, oldest first, in arrays that are used round and round. They grow with what is really posted, up to the
- * depth, so that an idle endpoint is small. One thread.
+ * depth, so that an idle endpoint is small. Not thread-safe; confined to the loop's thread.
  *
  * <pre>{@code
  *   head           tail

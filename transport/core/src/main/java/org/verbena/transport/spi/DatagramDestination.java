@@ -5,7 +5,7 @@ import org.verbena.transport.DatagramPeer;
 
 /**
  * Where datagrams of one {@link DatagramEndpoint} can be sent: a queue pair that was looked up, or a multicast group.
- * The event loop's thread alone.
+ * Only on the event loop's thread.
  */
 public interface DatagramDestination {
 

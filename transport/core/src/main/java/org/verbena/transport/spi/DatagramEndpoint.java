@@ -10,13 +10,13 @@ import org.verbena.transport.MemoryDomain;
  * DatagramHandler}.
  *
  * <pre>{@code
- * OPENING --onOpened--> OPEN --close(), or an error--> DRAINING: everything posted completes, as FLUSHED at last
+ * OPENING --onOpened--> OPEN --close(), or an error--> DRAINING: what is posted completes, FLUSHED at the latest
  *    |                                                    | onClosed(cause): once, and the last callback
  *    +--------------------------------------------------> CLOSED
  * }</pre>
  *
  * <p>A datagram has at most the MTU. It may be lost, for instance because the receiver has no receive posted, may come
- * twice, and may overtake others; nobody is told. Every accepted work request ({@code true}) completes exactly once
+ * twice, and may overtake others, without any report. Every accepted work request ({@code true}) completes exactly once
  * through the handler.
  */
 public interface DatagramEndpoint {

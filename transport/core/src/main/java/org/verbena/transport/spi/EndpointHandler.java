@@ -41,7 +41,7 @@ public interface EndpointHandler {
      * @param endpoint the endpoint
      * @param workId the id that was posted
      * @param status {@link WorkStatus#SUCCESS}, or why not
-     * @param lengthBytes the bytes received; meaningful for SUCCESS alone
+     * @param lengthBytes the bytes received; meaningful only for SUCCESS
      * @param flags a mask of {@link #WITH_IMMEDIATE}, {@link #WITH_INVALIDATE}, {@link #REMOTE_WRITE}
      * @param immediateData the peer's immediate data in host order ({@link #WITH_IMMEDIATE}), or the key that was
      *     invalidated ({@link #WITH_INVALIDATE})

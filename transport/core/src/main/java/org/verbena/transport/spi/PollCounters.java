@@ -79,7 +79,7 @@ public final class PollCounters {
         /** Makes the copy, which reads the clock, cheap beside the polls. */
         private static final int POLLS_BETWEEN_COPIES = 64;
 
-        /** While a loop does nothing but poll, it says this often that it does. */
+        /** A loop that only polls reports this often that it does. */
         private static final long SIGN_NANOS = 100_000_000;
 
         private static final VarHandle POLLS = handle("polls");

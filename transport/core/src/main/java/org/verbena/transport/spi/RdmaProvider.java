@@ -166,7 +166,7 @@ public interface RdmaProvider {
      *
      * @param loop an event loop of this provider; the endpoint's thread
      * @param route the local end
-     * @param exchange learns of this end and gives the peer's; of this connection alone
+     * @param exchange gets this end and returns the peer's; only for this connection
      * @param options depths, limits, retries, private data, timeout; it covers the exchange as well
      * @param handler receives the events of this endpoint
      * @return the endpoint, not connected yet; {@link Endpoint#disconnect()} gives up

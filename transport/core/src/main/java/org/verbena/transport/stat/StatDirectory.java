@@ -102,7 +102,7 @@ public final class StatDirectory {
         }
     }
 
-    /** Makes a file for this user alone. */
+    /** Makes a file that only this user may open. */
     FileChannel create(Path file) throws IOException {
         Set<StandardOpenOption> options =
                 Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);

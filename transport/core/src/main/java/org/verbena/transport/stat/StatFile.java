@@ -29,7 +29,7 @@ public final class StatFile {
     /** The system property that says how many connections have a row. */
     public static final String CONNECTIONS_PROPERTY = "org.verbena.stat.connections";
 
-    /** More than a person reads; the file has half a MiB. */
+    /** More connections than a person reads; the file then has half a MiB. */
     private static final int DEFAULT_CONNECTIONS = 256;
 
     private static final Logger LOG = LoggerFactory.getLogger(StatFile.class);
@@ -154,7 +154,7 @@ public final class StatFile {
                         .getLong());
     }
 
-    /** The class or jar alone: arguments may be secret. */
+    /** Only the class or jar: arguments may be secret. */
     private static String mainClass() {
         String command = System.getProperty("sun.java.command", "").strip();
         int end = command.indexOf(' ');
@@ -215,7 +215,7 @@ public final class StatFile {
      * @param role of this end
      * @param framing what a message is
      * @param nowNanos {@link System#nanoTime()}
-     * @return its row; null if none is free: then it is counted alone, until {@link #endedWithoutRow}
+     * @return its row; null if none is free: then it is only counted, until {@link #endedWithoutRow}
      */
     public synchronized @Nullable ConnectionRow newConnection(
             String provider, String reason, String role, String framing, long nowNanos) {

@@ -73,7 +73,7 @@ public final class UserDirectory {
     }
 
     /**
-     * Makes a directory for this user alone, if it is not there.
+     * Makes a directory that only this user may open, if it is not there.
      *
      * @param path where
      * @return whether it was made now

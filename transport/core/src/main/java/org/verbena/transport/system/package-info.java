@@ -1,3 +1,3 @@
-/** What this library asks of the operating system besides sockets. Exported to this library's modules alone. */
+/** What this library asks of the operating system besides sockets. Exported only to this library's modules. */
 @org.jspecify.annotations.NullMarked
 package org.verbena.transport.system;

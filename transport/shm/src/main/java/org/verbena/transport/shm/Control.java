@@ -7,7 +7,7 @@ import org.verbena.transport.WorkStatus;
 
 /**
  * What is said on the socket once a connection is up: a byte that wakes, files to map, and how the connection ends.
- * What was written into the ring before it was said counts. One thread.
+ * What was written into the ring before it was said counts. Not thread-safe; confined to the loop's thread.
  */
 final class Control {
     private static final byte WAKE = 1;

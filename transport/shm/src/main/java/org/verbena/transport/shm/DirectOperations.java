@@ -7,7 +7,10 @@ import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SendRing;
 import org.verbena.transport.spi.WorkRequest;
 
-/** Does reads, writes and atomics of this side in the peer's memory, where the peer has opened it. One thread. */
+/**
+ * Does reads, writes and atomics of this side in the peer's memory, where the peer has opened it. Not thread-safe;
+ * confined to the loop's thread.
+ */
 final class DirectOperations {
     /** Copied between two looks at whether the memory is still open. */
     private static final int PIECE_BYTES = 256 << 10;

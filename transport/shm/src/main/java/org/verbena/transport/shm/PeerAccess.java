@@ -9,7 +9,10 @@ import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareMemory;
 
-/** Decides whether the peer may touch this side's memory, when this side does it for the peer. One thread. */
+/**
+ * Decides whether the peer may touch this side's memory, when this side does it for the peer. Not thread-safe; confined
+ * to the loop's thread.
+ */
 final class PeerAccess {
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
@@ -53,11 +56,11 @@ final class PeerAccess {
         return null;
     }
 
-    /** Takes a key back that was given to this peer alone; false with {@link #denial()} if there is none. */
+    /** Takes back a key that only this peer was given; false with {@link #denial()} if there is none. */
     boolean invalidate(int key) {
         SoftwareMemory memory = domain.find(key);
         if (memory == null || !memory.isOwnOf(own) || !memory.invalidate()) {
-            denial = "it is not a key that was given to this peer alone";
+            denial = "it is not a key that only this peer was given";
             return false;
         }
         return true;

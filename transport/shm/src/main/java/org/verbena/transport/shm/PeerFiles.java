@@ -9,7 +9,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the peer of one connection has announced of its process's files. None is opened before it is used. One thread.
+ * What the peer of one connection has announced of its process's files. None is opened before it is used. Not
+ * thread-safe; confined to the loop's thread.
  */
 final class PeerFiles implements Control.Files {
     private static final Logger LOG = LoggerFactory.getLogger(PeerFiles.class);

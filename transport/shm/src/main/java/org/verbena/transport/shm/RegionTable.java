@@ -5,8 +5,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * What the peer of a connection may access by itself, in the connection's file. Its owner writes it, and decides
- * nothing by what it reads there.
+ * What the peer of a connection may access by itself, in the connection's file. Its owner writes it, and never decides
+ * by what it reads there.
  *
  * <pre>{@code
  * entry: key, 0 if free | number of the file | address | length | offset in the file | rights

@@ -4,7 +4,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** The reading end of a {@link Ring}. What it gives was copied from the memory and checked. One thread. */
+/**
+ * The reading end of a {@link Ring}. What it gives was copied from the memory and checked. Not thread-safe; confined to
+ * the loop's thread.
+ */
 final class RingReader {
     private final MemorySegment memory;
     private final long base;

@@ -12,7 +12,7 @@ import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.WorkRequest;
 
-/** Takes records out of the ring and does what they say. One thread. */
+/** Takes records out of the ring and does what they say. Not thread-safe; confined to the loop's thread. */
 final class RingReceiver {
     /** What one connection may take before others have their turn, and before what was read is answered. */
     private static final int TURN_BYTES = 256 << 10;

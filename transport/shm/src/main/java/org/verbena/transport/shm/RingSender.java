@@ -8,7 +8,8 @@ import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * Copies the send queue, and the answers to the peer's reads and atomics, into the ring. One thread.
+ * Copies the send queue, and the answers to the peer's reads and atomics, into the ring. Not thread-safe; confined to
+ * the loop's thread.
  *
  * <pre>{@code
  * send queue:   head              next              tail
@@ -18,7 +19,7 @@ import org.verbena.transport.spi.WorkRequest;
  * }</pre>
  */
 final class RingSender {
-    /** A smaller piece of a message is not worth a record, unless it is the last. */
+    /** A piece of a message that is shorter than this, and not the last, waits for more room in the ring. */
     private static final int LEAST_PIECE_BYTES = 4096;
 
     /** What is copied before others have their turn. */

@@ -38,7 +38,7 @@ final class ShmEndpoint extends SoftwareEndpoint
     private @Nullable ControlSocket socket;
     private @Nullable Rings rings;
 
-    /** What the peer is told when it ends; null for nothing but the end. */
+    /** What the peer is told when the connection ends; null to tell it only that. */
     private @Nullable ByteBuffer lastWords;
 
     /** How the peer has ended; null before. */
@@ -75,7 +75,7 @@ final class ShmEndpoint extends SoftwareEndpoint
             in.close();
             direct.close();
             peerFiles.close();
-            // Whoever accessed it afterwards would end the process: the owner of these parts has none any more.
+            // An access after that would end the process: the owner of these parts has none any more.
             publisher.close(() -> PeerMappings.ALL.removeRing(memory));
             if (process != null) {
                 process.leave();

@@ -111,7 +111,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
         int handled = spin(context, start);
         if (handled == 0 && turns.isEmpty() && context.canBlock()) {
             for (int i = awake.size() - 1; i >= 0; i--) {
-                fallAsleep(awake.get(i)); // which takes out this one alone, or none
+                fallAsleep(awake.get(i)); // which removes only this one, or none
             }
             if (awake.isEmpty()) {
                 counters.waits(start);

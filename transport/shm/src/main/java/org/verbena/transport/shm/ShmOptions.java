@@ -8,8 +8,8 @@ import org.verbena.transport.spi.OptionProperties;
  * The options of the shared-memory provider. The provider that {@link java.util.ServiceLoader} finds reads them from
  * system properties named {@code org.verbena.shm.} plus the component's name.
  *
- * @param ringBytes the shared memory of one direction of a connection, a power of two from 16 KiB to 64 MiB; the
- *     kernel provides it page by page, when it is first used. The connecting side decides
+ * @param ringBytes the shared memory of one direction of a connection, a power of two from 16 KiB to 64 MiB; the kernel
+ *     provides it page by page, when it is first used. The connecting side decides
  * @param handshakeTimeoutMillis how long a client may take to send its request after connecting, and the program to
  *     accept or reject it, 1 or more
  * @param maxHandshakes connections of one listener that are not accepted yet, 1 or more; beyond that, the oldest

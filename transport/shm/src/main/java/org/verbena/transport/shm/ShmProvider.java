@@ -37,7 +37,7 @@ public final class ShmProvider implements RdmaProvider {
     /** The name that selects it. */
     public static final String NAME = "shm";
 
-    /** Ranks behind all others: a server that listens with it alone is not reached from other hosts. */
+    /** Ranks behind all others: a server that listens only with it is not reached from other hosts. */
     private static final int RANK = 2000;
 
     /** If it is true, {@code auto} takes this provider for servers of this host and user that listen with it. */

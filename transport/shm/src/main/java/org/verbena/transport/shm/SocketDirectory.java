@@ -79,7 +79,7 @@ final class SocketDirectory {
 
         /** Closes the socket and removes its name. */
         void close() throws IOException {
-            // The name first: whoever finds it afterwards finds another's.
+            // The name first: what is found under it afterwards is another's.
             if (hasName()) {
                 Files.deleteIfExists(file);
             }
@@ -102,7 +102,7 @@ final class SocketDirectory {
      * Opens the directory, and makes it if there is none.
      *
      * @param wanted where; null for the usual place
-     * @return one that belongs to this user alone
+     * @return one that belongs to this user
      * @throws IOException it cannot be made, or others may write in it
      */
     static SocketDirectory open(@Nullable Path wanted) throws IOException {

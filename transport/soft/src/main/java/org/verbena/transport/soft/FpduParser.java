@@ -27,7 +27,8 @@ import org.verbena.transport.spi.EndpointHandler;
  *
  * <p>Without CRC payload is placed as it comes, so that a connection keeps no more than a header between two reads;
  * whoever feeds it may ask where payload is to go ({@link #directBytes}) and put it there without a copy in between.
- * With CRC an FPDU is parsed when it is complete, as RFC 5044 (4.4) asks. One thread.
+ * With CRC an FPDU is parsed when it is complete, as RFC 5044 (4.4) asks. Not thread-safe; confined to the loop's
+ * thread.
  */
 final class FpduParser {
 
@@ -40,7 +41,7 @@ final class FpduParser {
 
     private final SegmentSink sink;
     private final SoftwareDomain domain;
-    private final ConnectionMemory own;
+    private final ConnectionMemory connectionMemory;
     private final SendRing sendRing;
     private final OutboundReads outbound;
     private final InboundReads inbound;
@@ -99,7 +100,7 @@ final class FpduParser {
      *
      * @param sink receives what it finds
      * @param domain the keys
-     * @param own what was registered for this peer alone
+     * @param connectionMemory what was registered only for this peer
      * @param sendRing whose reads wait for responses
      * @param outbound which of them
      * @param inbound the peer's reads, which the sender answers
@@ -109,7 +110,7 @@ final class FpduParser {
     FpduParser(
             SegmentSink sink,
             SoftwareDomain domain,
-            ConnectionMemory own,
+            ConnectionMemory connectionMemory,
             SendRing sendRing,
             OutboundReads outbound,
             InboundReads inbound,
@@ -117,7 +118,7 @@ final class FpduParser {
             @Nullable CRC32C crc) {
         this.sink = sink;
         this.domain = domain;
-        this.own = own;
+        this.connectionMemory = connectionMemory;
         this.sendRing = sendRing;
         this.outbound = outbound;
         this.inbound = inbound;
@@ -441,16 +442,16 @@ final class FpduParser {
     }
 
     /**
-     * Finds memory that the peer may use in this way. The reason of a refusal is for the local log alone: a peer that
+     * Finds memory that the peer may use in this way. The reason of a refusal is only for the local log: a peer that
      * tries keys must not learn whether one of them is closed, too short or unknown (RFC 5042, 6.1.1).
      */
     private @Nullable SoftwareMemory find(int stag, long offset, long bytes, Access right) {
         SoftwareMemory memory = domain.find(stag);
-        if (!own.isAllowed()) {
+        if (!connectionMemory.isAllowed()) {
             denial = "the peer has not proved its pre-shared key yet";
         } else if (memory == null) {
             denial = "nothing is registered with this STag";
-        } else if (!memory.isFor(own)) {
+        } else if (!memory.isFor(connectionMemory)) {
             denial = "the memory belongs to another connection";
         } else if (!memory.isOpenToPeers()) {
             denial = "the memory is closed, or its key was invalidated";
@@ -720,8 +721,8 @@ final class FpduParser {
         int word = 0;
         if (opcode == Rdmap.SEND_INVALIDATE || opcode == Rdmap.SEND_SOLICITED_INVALIDATE) {
             SoftwareMemory region = domain.find(key);
-            if (region == null || !region.isOwnOf(own) || !region.invalidate()) {
-                denial = "it is not a key that was given to this peer alone";
+            if (region == null || !region.isOwnOf(connectionMemory) || !region.invalidate()) {
+                denial = "it is not a key that only this peer was given";
                 refuse(TerminateReason.RDMAP_CANNOT_INVALIDATE);
                 return;
             }

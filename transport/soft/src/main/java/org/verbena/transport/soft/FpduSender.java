@@ -13,7 +13,7 @@ import org.verbena.transport.spi.WorkRequest;
 /**
  * The sending half of a connection: makes messages out of the send queue and out of the peer's reads, cuts them into
  * FPDUs, and writes them. Messages of the two kinds take turns; the segments of one message stay together, as siw
- * expects. One thread.
+ * expects. Not thread-safe; confined to the loop's thread.
  */
 final class FpduSender {
 
@@ -274,7 +274,7 @@ final class FpduSender {
         }
     }
 
-    /** Serves the peer's reads alone from now on. */
+    /** From now on only serves the peer's reads. */
     void stopSending() {
         responsesOnly = true;
         ready = null;

@@ -3,7 +3,10 @@ package org.verbena.transport.soft;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.SoftwareIoHandler;
 
-/** The two halves of a connection once the startup phase is over, and the watch over what its peer owes. One thread. */
+/**
+ * The two halves of a connection once the startup phase is over, and the watch over what its peer owes. Not
+ * thread-safe; confined to the loop's thread.
+ */
 final class FpduStream {
     final FpduSender out;
     final OutboundReads outbound;

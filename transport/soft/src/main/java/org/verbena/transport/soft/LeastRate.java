@@ -2,7 +2,7 @@ package org.verbena.transport.soft;
 
 /**
  * Watches that a peer delivers what it owes at a minimum rate: an occasional byte is not progress. It is called once
- * per tick of the loop and has no other clock. One thread.
+ * per tick of the loop and has no other clock. Not thread-safe; confined to the loop's thread.
  */
 final class LeastRate {
     private int sinceTick;

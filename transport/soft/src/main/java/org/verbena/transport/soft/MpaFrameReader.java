@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads one frame of the startup phase, in as many pieces as it arrives, and not a byte more: the next owner of the
- * socket reads what follows. One thread.
+ * socket reads what follows. Not thread-safe; confined to the loop's thread.
  */
 final class MpaFrameReader {
     private final boolean reply;

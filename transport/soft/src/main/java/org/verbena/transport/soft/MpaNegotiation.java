@@ -25,7 +25,7 @@ final class MpaNegotiation {
      * @param ready the message to send before anything else; null for none
      * @param peerFeatures of {@link PeerFeatures}
      * @param privateData of the peer's user
-     * @param trouble why it cannot be met; null if it can
+     * @param refusal why it cannot be met; null if it can
      */
     @SuppressWarnings("ArrayRecordComponent")
     record Terms(
@@ -35,7 +35,7 @@ final class MpaNegotiation {
             FpduSender.@Nullable ReadyMessage ready,
             int peerFeatures,
             byte[] privateData,
-            @Nullable TerminateReason trouble) {}
+            @Nullable TerminateReason refusal) {}
 
     /**
      * The reply and the terms of the accepting side.
@@ -109,18 +109,18 @@ final class MpaNegotiation {
         int outbound = options.readDepth();
         int inbound = options.readDepth();
         FpduSender.ReadyMessage ready = null;
-        TerminateReason trouble = null;
+        TerminateReason refusal = null;
         if (setup != null && soft.mpaRevision() == 2) {
             if (setup.inboundReads() != EnhancedSetup.NOT_NEGOTIATED) {
                 outbound = Math.min(outbound, setup.inboundReads());
             }
             if (setup.outboundReads() != EnhancedSetup.NOT_NEGOTIATED) {
                 inbound = Math.max(inbound, setup.outboundReads());
-                trouble = inbound > MAX_READ_DEPTH ? TerminateReason.MPA_INSUFFICIENT_IRD : null;
+                refusal = inbound > MAX_READ_DEPTH ? TerminateReason.MPA_INSUFFICIENT_IRD : null;
             }
             if (setup.peerToPeer() && soft.peerToPeer()) {
                 ready = readyMessage(setup);
-                trouble = ready == null ? TerminateReason.MPA_NO_MATCHING_RTR : trouble;
+                refusal = ready == null ? TerminateReason.MPA_NO_MATCHING_RTR : refusal;
             }
         }
         byte[] privateData = reply.privateData();
@@ -129,7 +129,7 @@ final class MpaNegotiation {
             privateData = PeerFeatures.withoutToken(privateData);
         }
         boolean crc = reply.crc() || soft.crc();
-        return new Terms(outbound, Math.min(inbound, MAX_READ_DEPTH), crc, ready, features, privateData, trouble);
+        return new Terms(outbound, Math.min(inbound, MAX_READ_DEPTH), crc, ready, features, privateData, refusal);
     }
 
     private static FpduSender.@Nullable ReadyMessage readyMessage(EnhancedSetup setup) {

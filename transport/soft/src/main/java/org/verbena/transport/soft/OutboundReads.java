@@ -6,7 +6,7 @@ import org.verbena.transport.spi.WorkRequest;
 /**
  * Reads and atomics of this side that wait for their responses, oldest first: the peer answers in order. Most of them
  * are requests of the send queue, named by their sequence numbers there; one may be the read that says "ready to
- * receive", and a read may be asked for in two parts. One thread.
+ * receive", and a read may be asked for in two parts. Not thread-safe; confined to the loop's thread.
  */
 final class OutboundReads {
     /** Takes the place of a sequence number for the read that says "ready to receive". */

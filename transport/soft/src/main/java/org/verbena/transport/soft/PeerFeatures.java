@@ -10,7 +10,7 @@ import java.util.Arrays;
  * <pre>{@code
  * initiator                                        responder
  *   request: peer-to-peer, ready by any of B C D  -->   perhaps one of ours
- *   <-- reply: ready by write alone; private data ends with the token, which the initiator takes off
+ *   <-- reply: only ready by write; private data ends with the token, which the initiator takes off
  *   ready-to-receive WRITE of no bytes; STag and offset are the token  -->   certainly one of ours
  * }</pre>
  *

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads a connection's socket for its parser: into the loop's buffer, or large payload straight into registered memory.
- * It keeps what the parser did not take until more has arrived. One thread.
+ * It keeps what the parser did not take until more has arrived. Not thread-safe; confined to the loop's thread.
  */
 final class SocketReader {
 

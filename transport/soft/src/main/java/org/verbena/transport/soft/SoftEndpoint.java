@@ -96,7 +96,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
      * @param loop its thread
      * @param context of the provider
      * @param options asked for
-     * @param handler hears of it
+     * @param handler gets the events
      * @param remoteAddress the peer
      * @param bound the channel to connect with, or null for a new one
      * @return not connected yet

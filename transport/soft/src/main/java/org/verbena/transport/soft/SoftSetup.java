@@ -220,10 +220,10 @@ final class SoftSetup {
         endpoint.setPeerFeatures(terms.peerFeatures());
         FpduSender out = endpoint.startStream(socket, terms.crc(), terms.outboundReads(), terms.inboundReads()).out;
         out.open();
-        TerminateReason trouble = terms.trouble();
-        if (trouble != null) {
-            endpoint.outcome().tellPeer(trouble);
-            fail("setup failed: " + trouble.meaning);
+        TerminateReason refusal = terms.refusal();
+        if (refusal != null) {
+            endpoint.outcome().tellPeer(refusal);
+            fail("setup failed: " + refusal.meaning);
             return;
         }
         FpduSender.ReadyMessage ready = terms.ready();

@@ -29,7 +29,7 @@ enum TerminateReason {
     RDMAP_INVALID_VERSION(0, 2, 0x05, WorkStatus.REMOTE_INVALID_REQUEST_ERROR, "invalid RDMAP version"),
     /** An opcode that is unknown, or that nobody asked for. */
     RDMAP_UNEXPECTED_OPCODE(0, 2, 0x06, WorkStatus.REMOTE_INVALID_REQUEST_ERROR, "unexpected opcode"),
-    /** An error of this stream alone; RFC 7306 wants it for a misaligned atomic. */
+    /** An error only of this stream; RFC 7306 wants it for a misaligned atomic. */
     RDMAP_STREAM_CATASTROPHIC(0, 2, 0x07, WorkStatus.REMOTE_OPERATION_ERROR, "catastrophic error of the stream"),
     /** The peer's adapter as a whole. */
     RDMAP_GLOBAL_CATASTROPHIC(0, 2, 0x08, WorkStatus.REMOTE_OPERATION_ERROR, "catastrophic error, global"),

@@ -20,7 +20,7 @@ import org.verbena.transport.software.SoftwareMemory;
  * }</pre>
  *
  * <p>A loop has a few of these; an endpoint has one only while it has something to write. It holds whole FPDUs, so
- * whoever takes what is left of it leaves the stream at a boundary. One thread.
+ * whoever takes what is left of it leaves the stream at a boundary. Not thread-safe; confined to the loop's thread.
  */
 final class TxBatch {
 

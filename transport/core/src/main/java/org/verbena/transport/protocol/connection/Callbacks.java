@@ -35,7 +35,7 @@ public final class Callbacks implements InboxListener {
                 case IMMEDIATE -> listener.onImmediate(connection, word, lengthBytes);
                 case INVALIDATED -> listener.onInvalidated(connection, word);
                 case NONE -> {
-                    // A message alone.
+                    // Only a message.
                 }
             }
             if (message != null) {

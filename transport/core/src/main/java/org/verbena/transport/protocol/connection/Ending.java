@@ -101,6 +101,6 @@ final class Ending {
         } else {
             FlightEvents.disconnected(parts.peer, parts.counters, cause, failedOperations);
         }
-        parts.turn.end(cause);
+        parts.settling.end(cause);
     }
 }

@@ -59,7 +59,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private TransferBudget.@Nullable Source budgets;
 
     /** Something came in this batch. */
-    private boolean heard;
+    private boolean received;
     /** The listener was told of memory, and has not resumed yet. Written by any thread. */
     private volatile boolean resumable;
 
@@ -99,8 +99,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /**
      * Makes both ends prove a pre-shared key in the handshake. Until the peer has done so, this end sends it nothing
-     * but the handshake, delivers nothing from
-     * it, and refuses its one-sided operations where the provider can. Call it before the endpoint is made.
+     * but the handshake, delivers nothing from it, and refuses its one-sided operations where the provider can. Call it
+     * before the endpoint is made.
      *
      * @param keys an initiator proves the first of them; an acceptor accepts any
      * @throws IllegalArgumentException the framing is RAW, which has no handshake, or receives are too short for it
@@ -216,8 +216,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /**
      * Queues a message of RAW framing, as {@link #send} does, for a SEND of a certain kind. What the device or the peer
-     * does not support fails with an {@code UnsupportedOperationException}, alone. A fenced message in registered
-     * memory is read out of it when the reads and atomics before it are done; another one is copied when it is posted.
+     * does not support fails with an {@code UnsupportedOperationException}, and nothing else does. A fenced message in
+     * registered memory is read out of it when the reads and atomics before it are done; another one is copied when it
+     * is posted.
      *
      * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
      * @param opcode {@code SEND}, {@code SEND_WITH_IMMEDIATE} or {@code SEND_WITH_INVALIDATE}
@@ -311,7 +312,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      */
     public void flushNow() {
         Endpoint current = parts.peer.endpoint();
-        if (parts.turn.isWithin() && current != null && parts.life.isUp()) {
+        if (parts.settling.isWithin() && current != null && parts.life.isUp()) {
             try {
                 postAhead(current);
                 if (parts.handshake.isOver()) {
@@ -367,7 +368,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * reading is off, or within a callback.
      */
     public void deliverPending() {
-        if (parts.turn.isWithin()) {
+        if (parts.settling.isWithin()) {
             return;
         }
         deliver();
@@ -439,8 +440,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /**
      * When to call {@link #onDeadline}: for the timeouts of handshake, messages and close, and for keepalive. An idle
-     * connection
-     * without keepalive has no deadline. {@link MessageListener#onDeadline} is called when it gets earlier.
+     * connection without keepalive has no deadline. {@link MessageListener#onDeadline} is called when it gets earlier.
      *
      * @return a time of {@link System#nanoTime()}, or {@link #NO_DEADLINE}
      */
@@ -481,8 +481,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /** Continues after {@link MessageListener#onResumable}. The loop's thread only. */
     public void resume() {
         resumable = false;
-        if (parts.turn.isWithin()) {
-            parts.turn.pumpAgain();
+        if (parts.settling.isWithin()) {
+            parts.settling.pumpAgain();
             return;
         }
         deliver();
@@ -492,7 +492,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** Fragments move into memory that may be there now, and what is ready is delivered, as far as the user reads. */
     private void deliver() {
-        boolean outer = parts.turn.enter();
+        boolean outer = parts.settling.enter();
         try {
             if (parts.life.isUp() || parts.life.is(Phase.LINGERING)) {
                 parts.inbox.assemble();
@@ -502,7 +502,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         } catch (Throwable e) {
             threw(e);
         } finally {
-            parts.turn.leave(outer);
+            parts.settling.leave(outer);
         }
     }
 
@@ -521,14 +521,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             endpoint.disconnect();
             return;
         }
-        boolean outer = parts.turn.enter();
+        boolean outer = parts.settling.enter();
         try {
             prepare(endpoint);
             listener.onPrepared(this);
         } catch (Throwable e) {
             threw(e);
         } finally {
-            parts.turn.leave(outer);
+            parts.settling.leave(outer);
         }
         endpoint.flush();
         settle(false);
@@ -568,7 +568,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         parts.handshake.begin();
         agree(endpoint);
-        if (!parts.turn.isInBatch()) {
+        if (!parts.settling.isInBatch()) {
             deliver();
             settle(true);
         }
@@ -578,9 +578,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         Negotiated agreed = parts.handshake.agree(endpoint);
         if (agreed != null) {
             parts.outbox.updateWritable();
-            boolean outer = parts.turn.enter();
+            boolean outer = parts.settling.enter();
             parts.callbacks.active(agreed);
-            parts.turn.leave(outer);
+            parts.settling.leave(outer);
         }
     }
 
@@ -588,7 +588,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @Override
     public void onSendCompletion(Endpoint endpoint, long workId, WorkStatus status, int lengthBytes) {
-        parts.turn.beginBatch();
+        parts.settling.beginBatch();
         if (!parts.ledger.isNext(workId)) {
             abort(new IllegalStateException("the provider completed work " + workId
                     + ", which is not next: completions must come in the order posted"));
@@ -612,7 +612,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
-        parts.turn.beginBatch();
+        parts.settling.beginBatch();
         ByteBuf buffer = parts.window.take(workId);
         if (buffer == null) {
             abort(new IllegalStateException("the provider completed receive " + workId + ", which is not posted"));
@@ -624,7 +624,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         parts.counters.frameReceived();
-        heard = true;
+        received = true;
         if (parts.life.is(Phase.ABORTED)) {
             buffer.release();
             return;
@@ -645,12 +645,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @Override
     public void onCompletionsHandled(Endpoint endpoint) {
-        if (heard) {
-            heard = false;
-            parts.timeouts.heard();
+        if (received) {
+            received = false;
+            parts.timeouts.frameReceived();
         }
         deliver();
-        parts.turn.endBatch();
+        parts.settling.endBatch();
         settle(true);
     }
 
@@ -663,7 +663,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     // The pump: whatever can go, goes, with one call to the device for receives and one for the rest.
 
     void settle(boolean pumping) {
-        parts.turn.settle(pumping);
+        parts.settling.settle(pumping);
     }
 
     void pump() {
@@ -682,7 +682,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /** Receives come first, then the frames whose headers promise them. */
     private void postAhead(Endpoint endpoint) {
         if (parts.window.post(endpoint, parts.inbox.undelivered(), parts.inbox.isReading())) {
-            parts.turn.pumpAgain();
+            parts.settling.pumpAgain();
         }
         if (parts.handshake.isOver() && !raw) {
             parts.window.grant(parts.inbox.undelivered());
@@ -695,7 +695,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (parts.handshake.isOver()) {
             parts.rendezvous.post(endpoint, parts.life.isCloseRequested());
             if (parts.inbox.assemble()) { // what came behind a message that has its memory now
-                parts.turn.pumpAgain();
+                parts.settling.pumpAgain();
                 onMemoryFreed(); // delivered by a task: this may be within a call of the user's
             }
             if (parts.life.hasPeerClosed()) {
@@ -727,12 +727,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      */
     void threw(Throwable failure) {
         abort(failure);
-        parts.turn.keep(failure);
+        parts.settling.keep(failure);
     }
 
     @Override
     public void onDisconnected(Endpoint endpoint, @Nullable Throwable cause) {
-        parts.turn.endBatch();
+        parts.settling.endBatch();
         if (parts.life.isDisconnected()) {
             return;
         }

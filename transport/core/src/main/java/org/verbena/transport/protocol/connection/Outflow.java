@@ -55,7 +55,7 @@ final class Outflow {
     }
 
     /**
-     * Posts what can be posted. An operation that the endpoint refuses fails alone.
+     * Posts what can be posted. If the endpoint refuses an operation, only that one fails.
      *
      * @throws RuntimeException a message was refused of which a part has gone: the connection cannot go on
      */

@@ -58,7 +58,7 @@ final class Parts {
     final FrameReceiver frameReceiver;
     final Outflow outflow;
     final Timeouts timeouts;
-    final Turn turn;
+    final Settling settling;
 
     private final MessageOptions options;
 
@@ -102,7 +102,7 @@ final class Parts {
         timeouts =
                 new Timeouts(role, options, life, peer, nanoClock, credits, window, inbox, rendezvous, outbox, control);
         outflow = new Outflow(outbox, ledger, framer, oneSided, header, timeouts, counters, peer);
-        turn = new Turn(outbox, control, timeouts, callbacks, connection::pump);
+        settling = new Settling(outbox, control, timeouts, callbacks, connection::pump);
     }
 
     /** The endpoint exists: from now on there is memory, and receives are posted. */
@@ -144,6 +144,6 @@ final class Parts {
     @Override
     public String toString() {
         return life + " with " + peer + ", work out " + ledger.out() + ", " + credits + ", " + outflow + ", " + inbox
-                + ", " + window + turn;
+                + ", " + window + settling;
     }
 }

@@ -20,8 +20,8 @@ import org.verbena.transport.protocol.wire.Credits;
 
 /**
  * What a peer must do in time, answer HELLO, CLOSE and PING, and finish a message whose memory others wait for; and the
- * time at which the connection wants to be called next. Times are of {@link
- * System#nanoTime()}, so they are compared by their difference; {@link #NONE} is no time.
+ * time at which the connection wants to be called next. Times are of {@link System#nanoTime()}, so they are compared by
+ * their difference; {@link #NONE} is no time.
  */
 final class Timeouts {
     static final long NONE = Long.MAX_VALUE;
@@ -38,9 +38,9 @@ final class Timeouts {
     static final long MESSAGE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * What must come of a message, or all of its rest, in {@link #MESSAGE_NANOS} while others wait for memory:
-     * 100 KiB/s, far less than any network that RDMA
-     * runs on gives, and enough that the largest message is through in minutes.
+     * What must come of a message, or all of its rest, in {@link #MESSAGE_NANOS} while others wait for memory: 100
+     * KiB/s, far less than any network that RDMA runs on gives, and enough that the largest message is through in
+     * minutes.
      */
     static final int LEAST_BYTES = RendezvousReceiver.READ_CHUNK_BYTES;
 
@@ -66,7 +66,7 @@ final class Timeouts {
     private long silentSinceNanos;
     private boolean watchesSilence;
     /** The deadline that was last reported to the listener. */
-    private long toldNanos = NONE;
+    private long reportedNanos = NONE;
 
     // What had come of messages at the last check.
     private long finished;
@@ -245,7 +245,7 @@ final class Timeouts {
     }
 
     /** A frame of the peer has arrived. */
-    void heard() {
+    void frameReceived() {
         if (watchesSilence) {
             silentSinceNanos = clock.getAsLong();
         }
@@ -303,16 +303,16 @@ final class Timeouts {
 
     /** Whether the listener is to be told of this one: it is nearer than what it knows. From now on it knows. */
     boolean takeNearer(long nanos) {
-        if (nanos == NONE || (toldNanos != NONE && nanos - toldNanos >= 0)) {
+        if (nanos == NONE || (reportedNanos != NONE && nanos - reportedNanos >= 0)) {
             return false;
         }
-        toldNanos = nanos;
+        reportedNanos = nanos;
         return true;
     }
 
     /** The deadline that was reported to the listener has come. */
     void ring() {
-        toldNanos = NONE;
+        reportedNanos = NONE;
     }
 
     static boolean isDue(long nanos, long nowNanos) {

@@ -131,7 +131,7 @@ public final class FrameReceiver {
         if (((first >>> 48) & Wire.ASKS) != 0) {
             credits.peerAsked();
         }
-        String violation = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
-        return violation != null ? violation : sender.heard((int) (second >>> 32), onRead);
+        String violation = credits.headerReceived((int) first, (int) (first >>> 32) & 0xffff);
+        return violation != null ? violation : sender.readByPeer((int) (second >>> 32), onRead);
     }
 }

@@ -125,7 +125,7 @@ final class MemoryQueue {
         } finally {
             lock.unlock();
         }
-        tell(next);
+        wake(next);
     }
 
     void leaveMessages(MessageBuffers.Waiter waiter) {
@@ -139,7 +139,7 @@ final class MemoryQueue {
         } finally {
             lock.unlock();
         }
-        tell(next);
+        wake(next);
     }
 
     /** Returns the new first waiter if the one that leaves was the first: there may be memory left for it. */
@@ -159,7 +159,7 @@ final class MemoryQueue {
             lock.unlock();
         }
         if (first != null && !first.equals(from)) {
-            tell(first);
+            wake(first);
         }
     }
 
@@ -180,10 +180,10 @@ final class MemoryQueue {
         } finally {
             lock.unlock();
         }
-        firsts.forEach(MemoryQueue::tell);
+        firsts.forEach(MemoryQueue::wake);
     }
 
-    private static void tell(MessageBuffers.@Nullable Waiter waiter) {
+    private static void wake(MessageBuffers.@Nullable Waiter waiter) {
         if (waiter != null) {
             waiter.onMemoryFreed();
         }

@@ -67,8 +67,8 @@ public final class MessageBuffers {
     /** A promise leaves this part of the budget to receives, and receives leave it to promises. */
     private static final int LEAST_DIVISOR = 4;
     /**
-     * Receives for speed alone take this part of what receives may take: connections to come find the least that they
-     * need.
+     * Receives that are only for speed take this part of what receives may take: connections to come find the least
+     * that they need.
      */
     private static final int SPEED_DIVISOR = 2;
     /** One connection's share: it gets no further message while its user holds more than this part. */
@@ -389,7 +389,7 @@ public final class MessageBuffers {
     /**
      * Whether someone waits for a message's memory.
      *
-     * @return a moment's answer
+     * @return whether someone waits; this may change at once
      */
     public boolean isMessageAwaited() {
         return queue.isMessageAwaited();

@@ -54,8 +54,7 @@ public final class Inbox {
     private final ArrayDeque<ByteBuf> parked = new ArrayDeque<>(0);
     /**
      * Messages without memory, in their order. Only the first may take some: one that is delivered later would hold
-     * what those before it wait for. With STREAM framing
-     * there are none: what comes by rendezvous waits for nobody.
+     * what those before it wait for. With STREAM framing there are none: what comes by rendezvous waits for nobody.
      */
     private final ArrayDeque<Inbound> memoryless = new ArrayDeque<>(0);
     /** The message whose fragments come now. */
@@ -73,9 +72,9 @@ public final class Inbox {
 
     private long arrivedNanos;
     /** Receives of what is not delivered, and of fragments that came while the user did not read. */
-    private int held;
+    private int queuedReceives;
 
-    private int heldFragments;
+    private int unreadFragments;
 
     /**
      * Makes an empty one.
@@ -113,7 +112,7 @@ public final class Inbox {
     public void setReading(boolean reading) {
         this.reading = reading;
         if (reading) {
-            heldFragments = 0;
+            unreadFragments = 0;
         } else if (isDeliverable()) {
             Inbound first = memoryless.peek();
             if (first != null && first.rendezvous) {
@@ -128,7 +127,7 @@ public final class Inbox {
 
     /** Receives that hold what was not delivered. */
     public int undelivered() {
-        return held + heldFragments + parked.size();
+        return queuedReceives + unreadFragments + parked.size();
     }
 
     /** Whether anything waits to be delivered. */
@@ -191,7 +190,7 @@ public final class Inbox {
 
     /** The next to be delivered, in its turn and when it is ready. */
     void append(Inbound inbound) {
-        held += inbound.receives;
+        queuedReceives += inbound.receives;
         if (tail == null) {
             head = inbound;
         } else {
@@ -235,8 +234,8 @@ public final class Inbox {
 
     /**
      * What came, in memory of its own size, if it would be a waste to let the user keep the receive buffer: small
-     * segments of a stream, which decoders keep
-     * while they wait for more; and what is not large, while the user holds many receives or memory is scarce.
+     * segments of a stream, which decoders keep while they wait for more; and what is not large, while the user holds
+     * many receives or memory is scarce.
      *
      * @return null if the receive buffer itself is delivered
      */
@@ -411,7 +410,7 @@ public final class Inbox {
             message.writeBytes(fragment);
             window.reuse(fragment);
             if (!reading) {
-                heldFragments++;
+                unreadFragments++;
             }
         }
     }
@@ -476,7 +475,7 @@ public final class Inbox {
                 tail = null;
             }
             inbound.next = null;
-            held -= inbound.receives;
+            queuedReceives -= inbound.receives;
             ByteBuf message = inbound.message;
             boolean inReceive = inbound.inReceive;
             Notice notice = inbound.notice;
@@ -531,11 +530,11 @@ public final class Inbox {
     public void discard() {
         releaseParked();
         stopWaiting();
-        heldFragments = 0;
+        unreadFragments = 0;
         Inbound inbound = head;
         head = null;
         tail = null;
-        held = 0;
+        queuedReceives = 0;
         while (inbound != null) {
             Inbound next = inbound.next;
             inbound.next = null;
@@ -617,7 +616,7 @@ public final class Inbox {
 
     @Override
     public String toString() {
-        return "held " + held + "+" + heldFragments + (reading ? "" : ", not reading")
+        return "queued " + queuedReceives + "+" + unreadFragments + (reading ? "" : ", not reading")
                 + (head == null ? "" : head.ready ? ", messages wait" : ", a message is incomplete")
                 + (waitsForMemory ? ", waits for memory for it" : "");
     }

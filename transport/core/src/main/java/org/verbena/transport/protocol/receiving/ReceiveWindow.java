@@ -16,8 +16,8 @@ import org.verbena.transport.spi.SharedReceiveQueue;
 
 /**
  * The receives that the peer may use, its own or of the loop's shared receive queue, and how many it is granted. What
- * the user holds of them counts: beyond as
- * many as are kept posted, its allowance, another is posted only when one is released.
+ * the user holds of them counts: beyond as many as are kept posted, its allowance, another is posted only when one is
+ * released.
  */
 public final class ReceiveWindow {
     /** Receives are low when fewer than this part of them are posted. */
@@ -39,7 +39,7 @@ public final class ReceiveWindow {
     private MessageBuffers buffers;
 
     private int ownBytes;
-    private @Nullable Receives own;
+    private @Nullable Receives ownReceives;
     private int reserved;
     /** How many are kept posted, but for those that are held. */
     private int kept;
@@ -56,7 +56,7 @@ public final class ReceiveWindow {
     private boolean low;
 
     /** The first receives have not been posted yet: that none is posted does not mean that memory is short. */
-    private boolean opening;
+    private boolean firstPostDue;
 
     private boolean starved;
     /** In the queue for memory to receive into. */
@@ -79,33 +79,34 @@ public final class ReceiveWindow {
     /**
      * Posts the receives that a peer needs before it has introduced itself.
      *
-     * @param strange whether the peer speaks first, so that one receive will do
+     * @param peerSpeaksFirst whether one receive is enough for now
      */
-    public void prepare(Endpoint endpoint, EndpointCapabilities capabilities, MessageBuffers memory, boolean strange) {
+    public void prepare(
+            Endpoint endpoint, EndpointCapabilities capabilities, MessageBuffers memory, boolean peerSpeaksFirst) {
         buffers = memory;
         ownBytes = options.receiveBufferBytes() == MessageOptions.DEVICE_DEFAULT
                 ? capabilities.receiveBufferBytes()
                 : options.receiveBufferBytes();
         SharedReceiveQueue queue = endpoint.sharedReceiveQueue();
         if (queue == null) {
-            prepareOwn(endpoint, capabilities, strange);
+            prepareOwn(endpoint, capabilities, peerSpeaksFirst);
         } else {
             prepareShared(queue);
         }
     }
 
-    private void prepareOwn(Endpoint endpoint, EndpointCapabilities capabilities, boolean strange) {
+    private void prepareOwn(Endpoint endpoint, EndpointCapabilities capabilities, boolean peerSpeaksFirst) {
         boolean raw = options.framing() == Framing.RAW;
         int depth = Math.min(options.receiveDepth(ownBytes), capabilities.receiveDepth());
         int least = raw ? depth : MessageOptions.MIN_RECEIVE_DEPTH;
         Receives receives = new Receives(endpoint::postReceive, buffers, depth, ownBytes);
-        own = receives;
+        ownReceives = receives;
         if (!buffers.reserveReceives(least, ownBytes, false)) {
             throw noReceives(least);
         }
         reserved = least;
         kept = least;
-        int first = strange && !raw ? 1 : least;
+        int first = peerSpeaksFirst && !raw ? 1 : least;
         if (receives.post(first) < Math.min(first, MessageOptions.MIN_RECEIVE_DEPTH)) {
             throw noReceives(first);
         }
@@ -137,9 +138,9 @@ public final class ReceiveWindow {
      */
     public void open() {
         open = true;
-        Receives receives = own;
+        Receives receives = ownReceives;
         if (receives != null && options.framing() != Framing.RAW) {
-            opening = true;
+            firstPostDue = true;
             int first = Math.min(options.firstReceiveDepth(ownBytes), receives.depth());
             boolean forSpeed = options.receiveDepth() == MessageOptions.DEVICE_DEFAULT;
             while (!keep(first, forSpeed)) {
@@ -169,7 +170,7 @@ public final class ReceiveWindow {
         if (shared != null) {
             return Math.max(1, Math.min(options.receiveDepth(ownBytes), shared.depth()) - Credits.CONTROL_RECEIVES);
         }
-        return Math.max(1, (own == null ? 0 : own.depth()) - Credits.CONTROL_RECEIVES);
+        return Math.max(1, (ownReceives == null ? 0 : ownReceives.depth()) - Credits.CONTROL_RECEIVES);
     }
 
     /**
@@ -181,7 +182,7 @@ public final class ReceiveWindow {
      */
     public boolean post(Endpoint endpoint, int undelivered, boolean reading) {
         SharedReceives common = shared;
-        Receives receives = own;
+        Receives receives = ownReceives;
         boolean wasStarved = starved;
         starved = false;
         if (common != null) {
@@ -189,15 +190,15 @@ public final class ReceiveWindow {
             common.refill();
             starved = common.starved();
         } else if (receives != null) {
-            if (opening) {
-                opening = false;
+            if (firstPostDue) {
+                firstPostDue = false;
             } else {
                 watch(receives.posted(), kept);
             }
             if (peerWaited && reading && kept < receives.depth() && !isUserSlow()) {
                 keep(Math.min(2 * kept, receives.depth()), true);
             }
-            int wanted = open ? kept - heldBack(undelivered) - receives.posted() : 0;
+            int wanted = open ? kept - occupied(undelivered) - receives.posted() : 0;
             if (wanted >= Math.clamp(kept / REPOST_DIVISOR, 1, MOST_REPOSTED) || (controlCame && wanted > 0)) {
                 // The device must have the receives before a header promises them to the peer.
                 if (receives.post(wanted) > 0) {
@@ -227,7 +228,7 @@ public final class ReceiveWindow {
      * Receives that are not posted again yet: of what is not delivered, and of what the user holds beyond its
      * allowance.
      */
-    private int heldBack(int undelivered) {
+    private int occupied(int undelivered) {
         int allowance = allowance();
         long held = heldByUser.held();
         if (held > allowance) {
@@ -279,7 +280,7 @@ public final class ReceiveWindow {
         if (shared != null) {
             // What was used is granted again, and twice that to a peer that wants more: others have the rest.
             int has = credits.outstandingGrant();
-            int room = greatest() - has - heldBack(undelivered);
+            int room = greatest() - has - occupied(undelivered);
             int wanted = credits.isMoreWanted() ? 2 * usedOfShared : usedOfShared;
             int more = shared.promise(has, Math.min(room, Math.max(wanted, has == 0 ? 1 : 0)));
             if (more > 0) {
@@ -287,7 +288,7 @@ public final class ReceiveWindow {
             }
             return more;
         }
-        return own == null ? 0 : own.posted() - Credits.CONTROL_RECEIVES - credits.outstandingGrant();
+        return ownReceives == null ? 0 : ownReceives.posted() - Credits.CONTROL_RECEIVES - credits.outstandingGrant();
     }
 
     /** A receive has completed: its buffer, or null if no such receive is posted. */
@@ -295,15 +296,15 @@ public final class ReceiveWindow {
         if (shared != null) {
             return shared.take(workId);
         }
-        return own == null ? null : own.take(workId);
+        return ownReceives == null ? null : ownReceives.take(workId);
     }
 
     /** The content of a receive is no longer needed: its buffer serves the next. */
     public void reuse(ByteBuf buffer) {
         if (shared != null) {
             shared.spare(buffer);
-        } else if (own != null) {
-            own.spare(buffer);
+        } else if (ownReceives != null) {
+            ownReceives.spare(buffer);
         } else {
             buffer.release();
         }
@@ -374,8 +375,8 @@ public final class ReceiveWindow {
                 joined = false;
                 shared.leave(member, credits.outstandingGrant());
             }
-        } else if (own != null) {
-            own.release();
+        } else if (ownReceives != null) {
+            ownReceives.release();
             buffers.unreserveReceives(reserved, ownBytes);
             reserved = 0;
         }
@@ -383,7 +384,7 @@ public final class ReceiveWindow {
 
     @Override
     public String toString() {
-        return (own == null ? "" : "posted " + own.posted() + ", ") + "with the user " + heldByUser.held()
-                + (starved ? ", no memory" : "");
+        return (ownReceives == null ? "" : "posted " + ownReceives.posted() + ", ") + "with the user "
+                + heldByUser.held() + (starved ? ", no memory" : "");
     }
 }

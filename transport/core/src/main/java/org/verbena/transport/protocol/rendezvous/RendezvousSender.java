@@ -88,7 +88,7 @@ public final class RendezvousSender {
                 return true;
             }
             pieces.clear();
-            // A key for this message alone, that opens nothing else of the pool's memory.
+            // A key that opens only this message, and nothing else of the pool's memory.
             if (covered == lengthBytes || total > options.registerThresholdBytes()) {
                 if (!SendMemory.messageOf(operation).hasMemoryAddress()) {
                     return memory.registerPieces(operation, lengthBytes, maxPieces, REMOTE_READ, pieces);
@@ -168,7 +168,7 @@ public final class RendezvousSender {
      * @param completed given each operation that has one less to wait for
      * @return the violation, or null
      */
-    public @Nullable String heard(int done, Consumer<Operation> completed) {
+    public @Nullable String readByPeer(int done, Consumer<Operation> completed) {
         int news = done - doneByPeer;
         if (news == 0) {
             return null;

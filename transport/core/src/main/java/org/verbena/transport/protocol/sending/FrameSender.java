@@ -59,11 +59,11 @@ public final class FrameSender {
             return false;
         }
         counters.frameSent();
-        credits.told();
+        credits.headerSent();
         if (asks) {
             credits.hasAsked();
         }
-        header.sent();
+        header.headerSent();
         tap.sent(frame);
         return true;
     }

@@ -34,10 +34,10 @@ public final class FrameTap {
      * sender continues normally.
      */
     void sent(@Nullable Frame frame) {
-        Frame.Listener told = listener;
-        if (told != null && frame != null) {
+        Frame.Listener current = listener;
+        if (current != null && frame != null) {
             try {
-                told.onFrameSent(frame);
+                current.onFrameSent(frame);
             } catch (Throwable e) {
                 onThrown.accept(e);
             }
@@ -46,12 +46,12 @@ public final class FrameTap {
 
     /** A frame arrived; returns false if the listener threw, which ends the connection. */
     public boolean received(ByteBuf buffer, int lengthBytes) {
-        Frame.Listener told = listener;
-        if (told == null) {
+        Frame.Listener current = listener;
+        if (current == null) {
             return true;
         }
         try {
-            told.onFrameReceived(
+            current.onFrameReceived(
                     raw ? Frame.raw(lengthBytes) : Frame.read(buffer, 0, Math.min(lengthBytes, buffer.capacity())));
             return true;
         } catch (Throwable e) {

@@ -15,13 +15,13 @@ import org.verbena.transport.protocol.state.Peer;
  * messages as well until they are finished:
  *
  * <pre>{@code
- * waiting --posted--> (its work requests are out) --done--> outcomes --told--> free
+ * waiting --posted--> (its work requests are out) --done--> outcomes --reported--> free
  *                          | one of them failed, one-sided
  *                          v
  *                        failed --the connection's cause is known--> outcomes
  * }</pre>
  *
- * Messages come to their outcomes in the order given. Callbacks are called by {@link #tellOutcome()} alone, when
+ * Messages come to their outcomes in the order given. Callbacks are called by {@link #reportOutcome()} alone, when
  * nothing is being walked.
  */
 public final class Outbox {
@@ -265,7 +265,7 @@ public final class Outbox {
 
     /**
      * An operation has its outcome and is in no list any more: its memory is released now, its callback is called by
-     * {@link #tellOutcome()}.
+     * {@link #reportOutcome()}.
      */
     private void finish(Operation operation) {
         try {
@@ -335,7 +335,7 @@ public final class Outbox {
     }
 
     /** Calls the callback that is due next; false if there is none. */
-    public boolean tellOutcome() {
+    public boolean reportOutcome() {
         Operation operation = outcomesHead;
         if (operation == null) {
             return false;

@@ -358,8 +358,8 @@ public final class SendLedger {
 
     /**
      * Memory to send a copy from, added to the request; null if there is none now. It is the ledger's. The pool may be
-     * full of messages that wait behind this one:
-     * when no copy is under way whose end would help, memory is registered for this work request alone.
+     * full of messages that wait behind this one: when no copy is under way whose end would help, memory is registered
+     * only for this work request.
      */
     public @Nullable ByteBuf stage(Endpoint endpoint, int lengthBytes) {
         ByteBuf memory = buffers.tryAllocateSend(lengthBytes);

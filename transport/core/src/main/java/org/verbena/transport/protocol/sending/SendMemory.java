@@ -16,7 +16,7 @@ import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * Finds the bytes of a message: in the pool, in memory that is registered for the message alone, or in memory that has
+ * Finds the bytes of a message: in the pool, in memory that is registered only for the message, or in memory that has
  * to be copied.
  */
 public final class SendMemory {

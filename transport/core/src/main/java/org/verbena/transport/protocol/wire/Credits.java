@@ -37,7 +37,7 @@ public final class Credits {
 
     // From the peer.
     private int granted;
-    private int grantTold;
+    private int grantSent;
     private int received;
     /** The peer says when it wants more; one that does not is told all the same. */
     private boolean peerAsks;
@@ -57,7 +57,7 @@ public final class Credits {
     /** This end's part: the number of receives for messages that are posted. */
     public void openInbound(int window) {
         granted = window;
-        grantTold = window;
+        grantSent = window;
     }
 
     /** The peer's part, from its HELLO. */
@@ -125,8 +125,8 @@ public final class Credits {
      * @return the violation, or null
      */
     public @Nullable String takeBack(int frames) {
-        if (frames < 1 || frames > grantTold - received) {
-            return "it returned " + Integer.toUnsignedString(frames) + " grants but has " + (grantTold - received);
+        if (frames < 1 || frames > grantSent - received) {
+            return "it returned " + Integer.toUnsignedString(frames) + " grants but has " + (grantSent - received);
         }
         received += frames;
         return null;
@@ -136,9 +136,9 @@ public final class Credits {
     public @Nullable String messageFrameReceived() {
         received++;
         unanswered = 0;
-        return received - grantTold > 0
+        return received - grantSent > 0
                 ? "it sent " + Integer.toUnsignedString(received) + " message frames and was granted "
-                        + Integer.toUnsignedString(grantTold)
+                        + Integer.toUnsignedString(grantSent)
                 : null;
     }
 
@@ -157,8 +157,8 @@ public final class Credits {
      * one that gets answers they go with these.
      */
     public boolean grantDue() {
-        int untold = granted - grantTold;
-        return isMoreWanted() && untold > 0 && 2 * untold >= granted - received;
+        int unsent = granted - grantSent;
+        return isMoreWanted() && unsent > 0 && 2 * unsent >= granted - received;
     }
 
     public int grantForHeader() {
@@ -170,9 +170,9 @@ public final class Credits {
     }
 
     /** A frame with a current header is sent. */
-    public void told() {
-        if (grantTold != granted) {
-            grantTold = granted;
+    public void headerSent() {
+        if (grantSent != granted) {
+            grantSent = granted;
             askedByPeer = false;
         }
         answerOwed = false;
@@ -201,7 +201,7 @@ public final class Credits {
     }
 
     /**
-     * A STATE, PING, PONG or CLOSE came. Call it after {@link #heard}.
+     * A STATE, PING, PONG or CLOSE came. Call it after {@link #headerReceived}.
      *
      * @return the violation, or null
      */
@@ -224,7 +224,7 @@ public final class Credits {
      *
      * @return the violation, or null
      */
-    public @Nullable String heard(int grant, int control) {
+    public @Nullable String headerReceived(int grant, int control) {
         short newlyAcknowledged = (short) (control - controlAcknowledged);
         if (newlyAcknowledged < 0 || newlyAcknowledged > (short) (controlSent - controlAcknowledged)) {
             return "it acknowledges control frame " + control + " of " + (controlSent & 0xffff);
@@ -251,8 +251,8 @@ public final class Credits {
 
     @Override
     public String toString() {
-        return "outbound " + available() + " of " + peerGreatestWindow + ", inbound " + outstandingGrant() + " (untold "
-                + (granted - grantTold) + "), control " + (controlOut ? "out" : "free") + "/"
+        return "outbound " + available() + " of " + peerGreatestWindow + ", inbound " + outstandingGrant() + " (unsent "
+                + (granted - grantSent) + "), control " + (controlOut ? "out" : "free") + "/"
                 + (answerOut ? "out" : "free") + (answerOwed ? ", answer owed" : "");
     }
 }

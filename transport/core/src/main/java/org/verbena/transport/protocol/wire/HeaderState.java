@@ -54,7 +54,7 @@ public final class HeaderState {
     }
 
     /** A frame with a current header is sent. */
-    public void sent() {
+    public void headerSent() {
         rendezvousDue = false;
         waited = false;
         reclaims = false;

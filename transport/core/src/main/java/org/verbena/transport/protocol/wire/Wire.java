@@ -11,7 +11,8 @@ import org.verbena.transport.Framing;
  *
  * <pre>{@code
  * Private data of connect request and reply: magic "VRBN" u32 | least version u8 | greatest version u8 | framing u8
- *                                            | flags u8, reply with flag 1: nonce of 32 bytes
+ *                                              | flags u8
+ *                                            reply with flag 1: nonce of 32 bytes
  * Private data of a rejection:               magic "VRBN" u32 | 0xff u8 | text length u8 | UTF-8 text
  *
  * Every SEND begins with a header:
@@ -181,7 +182,7 @@ public final class Wire {
                     .maxRendezvous(maxRendezvous);
         }
 
-        /** Begins with this version alone, and zeros. */
+        /** Begins with only this version, and zeros. */
         public static final class Builder {
             private int leastVersion = VERSION;
             private int greatestVersion = VERSION;

@@ -23,8 +23,7 @@ import org.verbena.transport.protocol.memory.MessageBuffers;
 
 /**
  * One end of a test: a connection, its pools, its user. Every message carries its number and a pattern made from it;
- * whatever comes back is checked against
- * what the other end sent.
+ * whatever comes back is checked against what the other end sent.
  */
 final class Party implements MessageListener {
     /** Plenty. */

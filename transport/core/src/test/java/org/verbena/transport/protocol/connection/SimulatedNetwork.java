@@ -8,8 +8,7 @@ import org.verbena.transport.spi.EndpointHandler;
 
 /**
  * Two simulated endpoints and what is between them. Nothing happens by itself: {@link #step()} does one thing that may
- * happen now, chosen by the seed, so
- * that one seed is one schedule. Single-threaded.
+ * happen now, chosen by the seed, so that one seed is one schedule. Single-threaded.
  */
 final class SimulatedNetwork {
     /** More steps than any run needs to come to rest. */

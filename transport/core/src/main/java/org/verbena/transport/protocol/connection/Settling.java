@@ -10,7 +10,7 @@ import org.verbena.transport.protocol.sending.Outbox;
  * a callback may call any method; the loop that is already settling handles its effects, and a nested entry point
  * leaves them to that loop.
  */
-final class Turn {
+final class Settling {
     private final Outbox outbox;
     private final ControlFrames control;
     private final Timeouts timeouts;
@@ -30,7 +30,7 @@ final class Turn {
     /** The exception of a callback that still has to be thrown to the caller. */
     private @Nullable Error thrown;
 
-    Turn(Outbox outbox, ControlFrames control, Timeouts timeouts, Callbacks callbacks, Runnable pump) {
+    Settling(Outbox outbox, ControlFrames control, Timeouts timeouts, Callbacks callbacks, Runnable pump) {
         this.outbox = outbox;
         this.control = control;
         this.timeouts = timeouts;
@@ -97,7 +97,7 @@ final class Turn {
         busy = true;
         boolean more = true;
         while (more) {
-            if (outbox.tellOutcome()) {
+            if (outbox.reportOutcome()) {
                 continue;
             }
             if (pumpAgain) {
@@ -109,7 +109,7 @@ final class Turn {
                 endDue = false;
                 callbacks.inactive(endCause);
             } else {
-                more = tellDeadline();
+                more = reportDeadline();
             }
         }
         busy = false;
@@ -121,7 +121,7 @@ final class Turn {
     }
 
     /** Reports the next deadline if it is earlier than the listener knows. */
-    private boolean tellDeadline() {
+    private boolean reportDeadline() {
         timeouts.update();
         long nextNanos = timeouts.nextNanos();
         boolean nearer = timeouts.takeNearer(nextNanos);
