@@ -7,12 +7,12 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.function.Function;
-import org.verbena.transport.buffer.BufferPoolMetrics;
+import org.verbena.transport.BufferPoolMetrics;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.OptionProperties;
 
 /**

@@ -1,6 +1,6 @@
 package org.verbena.api;
 
-import org.verbena.transport.buffer.BufferPoolMetrics;
+import org.verbena.transport.BufferPoolMetrics;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;

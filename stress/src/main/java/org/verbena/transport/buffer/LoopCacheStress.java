@@ -21,15 +21,15 @@ public class LoopCacheStress {
     abstract static class Base {
         private final RegisteredBufferPool pool = new RegisteredBufferPool(
                 Region.domain(),
-                new BufferPoolOptions.Builder()
-                        .maxRegisteredBytes(1 << 20)
-                        .chunkBytes(256 << 10)
-                        .largestPooledBytes(1 << 20)
-                        .access(EnumSet.noneOf(MemoryDomain.Access.class))
-                        .onExhaustion(BufferPoolOptions.Exhaustion.FAIL)
-                        .loopCacheBytesPerClass(0)
-                        .idleNanos(0)
-                        .build());
+                new BufferPoolOptions(
+                        1 << 20,
+                        256 << 10,
+                        1 << 20,
+                        EnumSet.noneOf(MemoryDomain.Access.class),
+                        BufferPoolOptions.Exhaustion.FAIL,
+                        0,
+                        0,
+                        false));
 
         private volatile Block[] out;
         LoopCache cache;

@@ -1,8 +1,8 @@
 package org.verbena.transport.buffer;
 
-import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.verbena.transport.BufferPoolMetrics;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.OptionProperties;
@@ -45,7 +45,15 @@ public record BufferPoolOptions(
      * 1 GiB in chunks of 2 MiB, buffers of up to 64 MiB from the allocator, LOCAL_WRITE only, plain memory at the
      * limit, 256 KiB per size class and loop, idle after 30 s, no huge pages.
      */
-    public static final BufferPoolOptions DEFAULTS = new Builder().build();
+    public static final BufferPoolOptions DEFAULTS = new BufferPoolOptions(
+            1L << 30,
+            2 << 20,
+            64 << 20,
+            Set.of(MemoryDomain.Access.LOCAL_WRITE),
+            Exhaustion.UNPOOLED,
+            256 << 10,
+            TimeUnit.SECONDS.toNanos(30),
+            false);
 
     /** How an allocator reacts when the pool is at its limit, or the device refuses to register more. */
     public enum Exhaustion {
@@ -93,14 +101,12 @@ public record BufferPoolOptions(
      * @throws IllegalArgumentException a property's value is malformed or out of range
      */
     public static BufferPoolOptions ofSystemProperties() {
-        return new Builder()
-                .maxRegisteredBytes(OptionProperties.number(
+        return DEFAULTS.withMaxRegisteredBytes(OptionProperties.number(
                         PROPERTY_PREFIX + "maxRegisteredBytes", Long.MAX_VALUE, DEFAULTS.maxRegisteredBytes))
-                .chunkBytes(OptionProperties.number(PROPERTY_PREFIX + "chunkBytes", DEFAULTS.chunkBytes))
-                .largestPooledBytes(
+                .withChunkBytes(OptionProperties.number(PROPERTY_PREFIX + "chunkBytes", DEFAULTS.chunkBytes))
+                .withLargestPooledBytes(
                         OptionProperties.number(PROPERTY_PREFIX + "largestPooledBytes", DEFAULTS.largestPooledBytes))
-                .hugePages(OptionProperties.flag(PROPERTY_PREFIX + "hugePages", DEFAULTS.hugePages))
-                .build();
+                .withHugePages(OptionProperties.flag(PROPERTY_PREFIX + "hugePages", DEFAULTS.hugePages));
     }
 
     /**
@@ -110,7 +116,15 @@ public record BufferPoolOptions(
      * @return a copy
      */
     public BufferPoolOptions withMaxRegisteredBytes(long bytes) {
-        return toBuilder().maxRegisteredBytes(bytes).build();
+        return new BufferPoolOptions(
+                bytes,
+                chunkBytes,
+                largestPooledBytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
     }
 
     /**
@@ -120,7 +134,15 @@ public record BufferPoolOptions(
      * @return a copy
      */
     public BufferPoolOptions withChunkBytes(int bytes) {
-        return toBuilder().chunkBytes(bytes).build();
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                bytes,
+                largestPooledBytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
     }
 
     /**
@@ -130,7 +152,15 @@ public record BufferPoolOptions(
      * @return a copy
      */
     public BufferPoolOptions withLargestPooledBytes(int bytes) {
-        return toBuilder().largestPooledBytes(bytes).build();
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                bytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
     }
 
     /**
@@ -140,7 +170,15 @@ public record BufferPoolOptions(
      * @return a copy
      */
     public BufferPoolOptions withAccess(Set<MemoryDomain.Access> rights) {
-        return toBuilder().access(rights).build();
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                largestPooledBytes,
+                rights,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
     }
 
     /**
@@ -150,7 +188,15 @@ public record BufferPoolOptions(
      * @return a copy
      */
     public BufferPoolOptions withOnExhaustion(Exhaustion what) {
-        return toBuilder().onExhaustion(what).build();
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                largestPooledBytes,
+                access,
+                what,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
     }
 
     /**
@@ -160,7 +206,8 @@ public record BufferPoolOptions(
      * @return a copy
      */
     public BufferPoolOptions withLoopCacheBytesPerClass(int bytes) {
-        return toBuilder().loopCacheBytesPerClass(bytes).build();
+        return new BufferPoolOptions(
+                maxRegisteredBytes, chunkBytes, largestPooledBytes, access, onExhaustion, bytes, idleNanos, hugePages);
     }
 
     /**
@@ -170,7 +217,15 @@ public record BufferPoolOptions(
      * @return a copy
      */
     public BufferPoolOptions withIdleNanos(long nanos) {
-        return toBuilder().idleNanos(nanos).build();
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                largestPooledBytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                nanos,
+                hugePages);
     }
 
     /**
@@ -180,144 +235,14 @@ public record BufferPoolOptions(
      * @return a copy
      */
     public BufferPoolOptions withHugePages(boolean wanted) {
-        return toBuilder().hugePages(wanted).build();
-    }
-
-    /**
-     * Creates a builder that starts from these options.
-     *
-     * @return a new builder
-     */
-    public Builder toBuilder() {
-        return new Builder()
-                .maxRegisteredBytes(maxRegisteredBytes)
-                .chunkBytes(chunkBytes)
-                .largestPooledBytes(largestPooledBytes)
-                .access(access)
-                .onExhaustion(onExhaustion)
-                .loopCacheBytesPerClass(loopCacheBytesPerClass)
-                .idleNanos(idleNanos)
-                .hugePages(hugePages);
-    }
-
-    /** Builds options. */
-    public static final class Builder {
-        private long maxRegisteredBytes = 1L << 30;
-        private int chunkBytes = 2 << 20;
-        private int largestPooledBytes = 64 << 20;
-        private Set<MemoryDomain.Access> access = EnumSet.of(MemoryDomain.Access.LOCAL_WRITE);
-        private Exhaustion onExhaustion = Exhaustion.UNPOOLED;
-        private int loopCacheBytesPerClass = 256 << 10;
-        private long idleNanos = TimeUnit.SECONDS.toNanos(30);
-        private boolean hugePages = false;
-
-        /** Starts with the defaults. */
-        public Builder() {}
-
-        /**
-         * Sets {@link BufferPoolOptions#maxRegisteredBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxRegisteredBytes(long value) {
-            maxRegisteredBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link BufferPoolOptions#chunkBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder chunkBytes(int value) {
-            chunkBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link BufferPoolOptions#largestPooledBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder largestPooledBytes(int value) {
-            largestPooledBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link BufferPoolOptions#access()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder access(Set<MemoryDomain.Access> value) {
-            access = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link BufferPoolOptions#onExhaustion()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder onExhaustion(Exhaustion value) {
-            onExhaustion = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link BufferPoolOptions#loopCacheBytesPerClass()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder loopCacheBytesPerClass(int value) {
-            loopCacheBytesPerClass = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link BufferPoolOptions#idleNanos()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder idleNanos(long value) {
-            idleNanos = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link BufferPoolOptions#hugePages()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder hugePages(boolean value) {
-            hugePages = value;
-            return this;
-        }
-
-        /**
-         * Creates the options.
-         *
-         * @return the options that were set
-         * @throws IllegalArgumentException an option is out of its range
-         */
-        public BufferPoolOptions build() {
-            return new BufferPoolOptions(
-                    maxRegisteredBytes,
-                    chunkBytes,
-                    largestPooledBytes,
-                    access,
-                    onExhaustion,
-                    loopCacheBytesPerClass,
-                    idleNanos,
-                    hugePages);
-        }
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                largestPooledBytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                wanted);
     }
 }

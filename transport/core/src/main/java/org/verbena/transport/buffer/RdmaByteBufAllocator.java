@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.BufferPoolMetrics;
 import org.verbena.transport.RdmaException;
 
 /**

@@ -12,6 +12,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.BufferPoolMetrics;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemoryExhaustedException;
@@ -327,23 +328,22 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 allAllocations += cache.allocations();
                 allReleases += cache.releases();
             }
-            return new BufferPoolMetrics.Builder()
-                    .registeredBytes(space.registeredBytes)
-                    .maxRegisteredBytes(options.maxRegisteredBytes())
-                    .chunks(chunks)
-                    .usedBytes(space.outBytes() - cachedBytes)
-                    .cachedBytes(cachedBytes)
-                    .freeBytes(space.registeredBytes - space.outBytes())
-                    .allocations(allAllocations)
-                    .releases(allReleases)
-                    .grows(grows.sum())
-                    .refusals(refusals.sum())
-                    .exhaustedBuffers(allocator.exhaustedBuffers())
-                    .oversizeBuffers(allocator.oversizeBuffers())
-                    .plainBytes(allocator.plainBytes())
-                    .chunksRegistered(chunksRegistered)
-                    .chunksReleased(chunksReleased)
-                    .build();
+            return new BufferPoolMetrics(
+                    space.registeredBytes,
+                    options.maxRegisteredBytes(),
+                    chunks,
+                    space.outBytes() - cachedBytes,
+                    cachedBytes,
+                    space.registeredBytes - space.outBytes(),
+                    allAllocations,
+                    allReleases,
+                    grows.sum(),
+                    refusals.sum(),
+                    allocator.exhaustedBuffers(),
+                    allocator.oversizeBuffers(),
+                    allocator.plainBytes(),
+                    chunksRegistered,
+                    chunksReleased);
         } finally {
             lock.unlock();
         }

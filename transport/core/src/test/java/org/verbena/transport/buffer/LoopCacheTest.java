@@ -20,6 +20,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.BufferPoolMetrics;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.ScatterGatherList;
 

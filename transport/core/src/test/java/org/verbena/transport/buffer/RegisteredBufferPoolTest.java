@@ -19,6 +19,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.BufferPoolMetrics;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.ffm.MappedMemory;

@@ -171,15 +171,15 @@ class FrameFuzzTest {
                 MessageOptions options,
                 @Nullable PreSharedKeys keys) {
             this.endpoint = endpoint;
-            BufferPoolOptions pools = new BufferPoolOptions.Builder()
-                    .maxRegisteredBytes(1 << 20)
-                    .chunkBytes(256 << 10)
-                    .largestPooledBytes(1 << 20)
-                    .access(EnumSet.of(MemoryDomain.Access.LOCAL_WRITE, MemoryDomain.Access.REMOTE_WRITE))
-                    .onExhaustion(BufferPoolOptions.Exhaustion.FAIL)
-                    .loopCacheBytesPerClass(0)
-                    .idleNanos(0)
-                    .build();
+            BufferPoolOptions pools = new BufferPoolOptions(
+                    1 << 20,
+                    256 << 10,
+                    1 << 20,
+                    EnumSet.of(MemoryDomain.Access.LOCAL_WRITE, MemoryDomain.Access.REMOTE_WRITE),
+                    BufferPoolOptions.Exhaustion.FAIL,
+                    0,
+                    0,
+                    false);
             sendPool = new RegisteredBufferPool(endpoint.domain, pools);
             receivePool = new RegisteredBufferPool(endpoint.domain, pools);
             MessageBuffers buffers = new MessageBuffers(sendPool, receivePool);

@@ -98,15 +98,8 @@ final class Party implements MessageListener {
         this.endpoint = endpoint;
         this.options = options;
         this.random = random;
-        BufferPoolOptions poolOptions = new BufferPoolOptions.Builder()
-                .maxRegisteredBytes(poolBytes)
-                .chunkBytes(256 << 10)
-                .largestPooledBytes(1 << 20)
-                .access(access)
-                .onExhaustion(BufferPoolOptions.Exhaustion.FAIL)
-                .loopCacheBytesPerClass(0)
-                .idleNanos(0)
-                .build();
+        BufferPoolOptions poolOptions = new BufferPoolOptions(
+                poolBytes, 256 << 10, 1 << 20, access, BufferPoolOptions.Exhaustion.FAIL, 0, 0, false);
         sendPool = new RegisteredBufferPool(endpoint.domain, poolOptions);
         receivePool = new RegisteredBufferPool(endpoint.domain, poolOptions);
         buffers = new MessageBuffers(sendPool, receivePool);
