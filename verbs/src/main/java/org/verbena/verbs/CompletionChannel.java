@@ -91,7 +91,7 @@ public final class CompletionChannel extends VerbsObject {
     /**
      * The descriptor that becomes readable when there is an event.
      *
-     * @return a file descriptor that stays the channel's
+     * @return a file descriptor, which the channel closes
      */
     public int fd() {
         nativeAddress();

@@ -115,7 +115,7 @@ public final class Context extends VerbsObject {
     /**
      * The descriptor that becomes readable when {@link #tryGetAsyncEvent()} has an event.
      *
-     * @return a file descriptor that stays the context's
+     * @return a file descriptor, which the context closes
      */
     public int asyncFd() {
         nativeAddress();
@@ -351,7 +351,7 @@ public final class Context extends VerbsObject {
     /**
      * The descriptor that another process needs to {@link #importDevice import} the device.
      *
-     * @return a file descriptor that stays the context's
+     * @return a file descriptor, which the context closes
      */
     public int commandFd() {
         return whileOpen(arena -> Pointers.readInt(nativeAddress() + IbvContext.CMD_FD));
@@ -376,7 +376,7 @@ public final class Context extends VerbsObject {
      * Allocates memory of the device's own.
      *
      * @param lengthBytes how much, 1 or more
-     * @param alignmentLog2 to which power of two it is aligned, 0 or more
+     * @param alignmentLog2 the power of two that it is aligned to, 0 or more: 12 is 4,096 bytes
      * @return the memory; the caller closes it
      * @throws VerbsException the device has none, or not so much
      */
@@ -471,7 +471,7 @@ public final class Context extends VerbsObject {
      * @param entries how many completions it holds at least, 1 or more
      * @param channel receives its events, or null
      * @param completionVector which of {@link #completionVectors()} is used, modulo their number
-     * @param fields what shall be readable besides id, status, opcode, vendor error and flags
+     * @param fields what the reader returns besides id, status, opcode, vendor error and flags
      * @return the queue, whose {@link CompletionQueue#reader()} takes completions; the caller closes it
      * @throws VerbsException the device does not report one of the fields, or refused
      */
@@ -486,7 +486,7 @@ public final class Context extends VerbsObject {
      * @param entries how many completions it holds at least, 1 or more
      * @param channel receives its events, or null
      * @param completionVector which of {@link #completionVectors()} is used, modulo their number
-     * @param fields what shall be readable besides id, status, opcode, vendor error and flags
+     * @param fields what the reader returns besides id, status, opcode, vendor error and flags
      * @param flags any; the library does not check what they promise
      * @return the queue, whose {@link CompletionQueue#reader()} takes completions; the caller closes it
      * @throws VerbsException the device does not report one of the fields, does not know one of the flags, or refused
@@ -673,8 +673,8 @@ public final class Context extends VerbsObject {
      * Refuses an object of another device, which C would take for one of this: a pointer to something else.
      *
      * @param object to be used with another
-     * @param its what the object lies on
-     * @param with the other, which lies on this
+     * @param its the context of the object
+     * @param with the other, which is of this context
      */
     void checkOwns(Object object, Context its, Object with) {
         if (its != this && its.nativeAddress() != nativeAddress()) {

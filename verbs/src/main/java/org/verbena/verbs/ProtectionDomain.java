@@ -229,7 +229,7 @@ public final class ProtectionDomain extends VerbsObject {
      * Creates a queue pair with extended options: for work request builders, XRC, segmentation.
      *
      * @param options its type, queues and sizes
-     * @param extension what came later
+     * @param extension what ibv_create_qp_ex takes besides
      * @return the queue pair in RESET; the caller closes it
      * @throws VerbsException the device refused, or does not support it
      */

@@ -11,8 +11,8 @@ import org.verbena.verbs.work.SendOperation;
  *
  * <p>Source: ibv_create_qp_ex(3)
  *
- * @param sendOperations what its {@link QueuePair#builder()} shall be able to build; empty for none
- * @param createFlags out of the ordinary
+ * @param sendOperations what its {@link QueuePair#builder()} builds; empty without a builder
+ * @param createFlags how it differs from an ordinary queue pair; empty for one
  * @param xrcDomain of an XRC_RECV queue pair; null otherwise
  * @param maxTsoHeaderBytes the longest header of a segmented send, 0 without
  * @param sourceNumber what datagrams carry as their source, with SOURCE_QPN
@@ -37,8 +37,8 @@ public record QueuePairExtension(
     /**
      * Without a receive hash.
      *
-     * @param sendOperations what its builder shall be able to build
-     * @param createFlags out of the ordinary
+     * @param sendOperations what its builder builds
+     * @param createFlags how it differs from an ordinary queue pair; empty for one
      * @param xrcDomain of an XRC_RECV queue pair
      * @param maxTsoHeaderBytes the longest header of a segmented send
      * @param sourceNumber what datagrams carry as their source
@@ -66,7 +66,7 @@ public record QueuePairExtension(
     /**
      * For a queue pair with a builder.
      *
-     * @param operations what it shall be able to build
+     * @param operations what it builds
      * @return the extension
      */
     public static QueuePairExtension building(Set<SendOperation> operations) {
