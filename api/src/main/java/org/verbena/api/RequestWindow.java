@@ -45,8 +45,8 @@ public final class RequestWindow {
      * @param most how many are under way at once, 1 or more
      * @param next begins an operation and returns its future, or returns null if there are no more. It is not called
      *     again after null, after it has thrown, and after a failure
-     * @return how many have succeeded, once none is under way. It fails with the first failure, or with what {@code next}
-     *     has thrown, and then too only once none is under way. Cancelling it has no effect
+     * @return how many have succeeded, once none is under way. It fails with the first failure, or with what
+     *     {@code next} has thrown, and then too only once none is under way. Cancelling it has no effect
      * @throws IllegalArgumentException {@code most} is below 1
      * @throws java.util.concurrent.RejectedExecutionException the loop has ended
      */

@@ -118,8 +118,7 @@ class NewcomerTest {
 
     @BeforeEach
     void skipWhatIsKnown() throws IOException {
-        assumeFalse(
-                isKnownToPass(), "it has passed with these project files and pages; -Dlab=full runs it again");
+        assumeFalse(isKnownToPass(), "it has passed with these project files and pages; -Dlab=full runs it again");
     }
 
     /** Writes down with what all have passed. */

@@ -1,6 +1,5 @@
 package org.verbena.transport.provider;
 
-import org.verbena.transport.CompletionLoopOptions;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
@@ -97,8 +96,8 @@ public final class PinnedThreadFactory implements ThreadFactory {
     /**
      * Makes a thread.
      *
-     * @param task what it runs. If its processor is gone by then, the thread fails with IllegalArgumentException and the
-     *     task does not run
+     * @param task what it runs. If its processor is gone by then, the thread fails with IllegalArgumentException and
+     *     the task does not run
      * @return not started
      */
     @Override
