@@ -58,6 +58,7 @@ class OptionsTest {
             Map.entry(RdmaChannelOption.RETRY_COUNT, new int[] {0, 7}),
             Map.entry(RdmaChannelOption.RNR_RETRY_COUNT, new int[] {0, 7}),
             Map.entry(RdmaChannelOption.MIN_RNR_TIMER_MICROS, new int[] {-1, 655_360}),
+            Map.entry(RdmaChannelOption.ACK_TIMEOUT_MICROS, new int[] {-1, 17_179_869}),
             Map.entry(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, new int[] {1, ANY}),
             Map.entry(RdmaChannelOption.KEEP_ALIVE_MILLIS, new int[] {0, ANY}),
             Map.entry(RdmaChannelOption.PLAIN_TCP_AFTER_MILLIS, new int[] {0, ANY}),
