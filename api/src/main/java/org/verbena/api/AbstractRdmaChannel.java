@@ -379,7 +379,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     @Override
     protected boolean isCompatible(EventLoop loop) {
-        return RdmaEventLoopGroup.providerOf(loop) != null;
+        return LoopGroup.providerOf(loop) != null;
     }
 
     @Override
@@ -711,7 +711,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     private RdmaProvider provider0() {
-        RdmaProvider provider = RdmaEventLoopGroup.providerOf(eventLoop());
+        RdmaProvider provider = LoopGroup.providerOf(eventLoop());
         if (provider == null) {
             throw new IllegalStateException("the channel's event loop is not of an RdmaEventLoopGroup");
         }
@@ -735,7 +735,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         account = accountant;
         if (incoming == null) {
             attr(ConnectionProvider.ATTRIBUTE)
-                    .set(new ConnectionProvider(provider.name(), RdmaEventLoopGroup.reasonOf(eventLoop())));
+                    .set(new ConnectionProvider(provider.name(), LoopGroup.reasonOf(eventLoop())));
         }
         started = true;
         state = State.CONNECTING;
@@ -771,9 +771,14 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return translate0(cause);
     }
 
-    private final class RdmaUnsafe extends AbstractUnsafe {
+    private final class RdmaUnsafe extends AbstractUnsafe implements AcceptedUnsafe {
         private boolean inFlush;
         private boolean flushesAgain;
+
+        @Override
+        public @Nullable RdmaProvider acceptedFrom() {
+            return AbstractRdmaChannel.this.acceptedFrom();
+        }
 
         /** What a listener writes and flushes when an earlier write fails within this call goes out as well. */
         @Override

@@ -69,7 +69,7 @@ final class Acceptance {
             RdmaChannelConfig<?> config,
             Consumer<byte[]> onPrivateData,
             BiFunction<RdmaProvider, MessageOptions, MessageConnection> begin) {
-        RdmaProvider provider = RdmaEventLoopGroup.providerOf(loop);
+        RdmaProvider provider = LoopGroup.providerOf(loop);
         if (server == null || provider == null || !provider.equals(from)) {
             throw new IllegalStateException("the server's groups have different providers: " + from.name() + " and "
                     + (provider == null ? null : provider.name()));

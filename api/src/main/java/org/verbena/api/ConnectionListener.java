@@ -33,7 +33,8 @@ final class ConnectionListener implements MessageListener {
             Framing framing,
             MessageConnection connection) {
         clock = new ConnectionClock(loop, connection);
-        ConnectionStat made = ConnectionStat.begin0((RdmaEventLoop) loop, provider, role, framing, connection);
+        ConnectionStat made = ConnectionStat.begin0(
+                ((RdmaEventLoop) loop).stat(), provider, LoopGroup.reasonOf(loop), role, framing, connection);
         if (made != null) {
             made.addresses0(channel.local0(), channel.remote0());
         }

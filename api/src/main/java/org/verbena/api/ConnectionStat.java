@@ -47,8 +47,9 @@ final class ConnectionStat {
 
     /** The connection begins. Returns null if the process has no file of counters. */
     static @Nullable ConnectionStat begin0(
-            RdmaEventLoop loop,
+            LoopStat loop,
             RdmaProvider provider,
+            String reason,
             Role role,
             Framing framing,
             MessageConnection connection) {
@@ -57,11 +58,11 @@ final class ConnectionStat {
             return null;
         }
         ConnectionRow row = file.newConnection(
-                provider.name(), RdmaEventLoopGroup.reasonOf(loop), role.name(), framing.name(), System.nanoTime());
+                provider.name(), reason, role.name(), framing.name(), System.nanoTime());
         ConnectionStat made =
-                new ConnectionStat(file, row, loop.stat(), connection, ProviderAccount.of(provider), provider.name());
+                new ConnectionStat(file, row, loop, connection, ProviderAccount.of(provider), provider.name());
         if (row != null) {
-            loop.stat().add0(made);
+            loop.add0(made);
         }
         return made;
     }

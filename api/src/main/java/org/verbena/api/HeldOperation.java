@@ -120,6 +120,6 @@ final class HeldOperation<T> extends DefaultPromise<T> {
 
     @Override
     protected void checkDeadLock() {
-        ShortForm.checkMayWait(executor());
+        RdmaEventLoop.checkMayWait(executor());
     }
 }

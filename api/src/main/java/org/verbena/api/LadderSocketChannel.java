@@ -72,8 +72,6 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
     /** What the channel of a rung carries. */
-    private static final AttributeKey<LadderSocketChannel> ABOVE =
-            AttributeKey.valueOf(LadderSocketChannel.class, "above");
 
     private final LadderSocketChannelConfig config;
     private final LadderMemory memory;
@@ -195,13 +193,8 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         return inbound;
     }
 
-    /** The channel that a rung carries; null for any other channel. Any thread. */
-    static @Nullable LadderSocketChannel above(Channel channel) {
-        return channel.attr(ABOVE).get();
-    }
-
     /** Closes this channel, and with it its rung; if its loop has ended, the rung alone. Any thread. */
-    void closeFrom(Channel used) {
+    private void closeFrom(Channel used) {
         close().addListener(closing -> {
             if (!closing.isSuccess()) {
                 used.close();
@@ -347,7 +340,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
 
     @Override
     protected boolean isCompatible(EventLoop loop) {
-        return RdmaEventLoopGroup.providerOf(loop) != null;
+        return LoopGroup.providerOf(loop) != null;
     }
 
     @Override
@@ -495,7 +488,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
             return;
         }
         rung = used;
-        used.attr(ABOVE).set(this);
+        used.attr(RdmaEventLoop.CLOSER).set(this::closeFrom);
         if (!used.isActive() && !lost) {
             activate0(attempt, result);
             endWithPeer0();

@@ -190,7 +190,7 @@ class LoopFuture<T> extends CompletableFuture<T> {
 
     private void checkMayWait() {
         if (!isDone()) {
-            ShortForm.checkMayWait();
+            RdmaEventLoop.checkMayWait();
         }
     }
 }

@@ -449,7 +449,7 @@ final class Messenger extends ChannelDuplexHandler {
 
         @Override
         protected void checkDeadLock() {
-            ShortForm.checkMayWait(executor());
+            RdmaEventLoop.checkMayWait(executor());
         }
     }
 

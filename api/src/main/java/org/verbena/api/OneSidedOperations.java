@@ -278,7 +278,7 @@ final class OneSidedOperations {
 
         @Override
         protected final void checkDeadLock() {
-            ShortForm.checkMayWait(loop);
+            RdmaEventLoop.checkMayWait(loop);
         }
 
         @Override

@@ -251,7 +251,7 @@ final class PortListeners {
 
         void open0() {
             try {
-                IoEventLoop own = RdmaEventLoopGroup.loopFor(loop, choice.provider());
+                IoEventLoop own = LoopGroup.loopFor(loop, choice.provider());
                 if (own == null) {
                     throw new IllegalStateException(
                             "no event loop of provider " + choice.provider().name() + " in the server's group");

@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import org.verbena.transport.buffer.BufferPoolMetrics;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -122,7 +123,18 @@ final class ProviderAccount {
         }
     }
 
-    ProviderStatistics snapshot() {
+    /**
+     * The connections at one moment.
+     *
+     * @param open how many there are
+     * @param begun how many there were
+     * @param lost how many of these were lost
+     * @param messages the figures of all of these
+     */
+    record Connections(int open, long begun, long lost, MessageStatistics messages) {}
+
+    /** A snapshot, of which the messages may be slightly younger. */
+    Connections connections() {
         long begun;
         long lost;
         MessageStatistics messages;
@@ -136,22 +148,42 @@ final class ProviderAccount {
         for (MessageConnection connection : connections) { // not under the lock, which loops need
             messages = messages.plus(connection.statistics());
         }
-        long plainOver = plainEnded.sum(); // before those that began, so that the difference is not negative
-        long plain = plainBegun.sum();
-        return new ProviderStatistics(
-                provider.name(),
-                connections.size(),
-                begun,
-                lost,
-                plain - plainOver,
-                plain,
-                failedListens.sum(),
-                messages,
-                expiredRequests.sum(),
-                overloadedRequests.sum(),
-                abandonedRequests.sum(),
-                provider.counters(),
-                ChannelBuffers.sendBuffers(domains),
-                ChannelBuffers.receiveBuffers(domains));
+        return new Connections(connections.size(), begun, lost, messages);
+    }
+
+    /** How many plain TCP connections there were, those that there are included. */
+    long plainConnections() {
+        return plainBegun.sum();
+    }
+
+    /** How many plain TCP connections have ended. Read it first, so that the difference is not negative. */
+    long endedPlainConnections() {
+        return plainEnded.sum();
+    }
+
+    long failedListens() {
+        return failedListens.sum();
+    }
+
+    long expiredRequests() {
+        return expiredRequests.sum();
+    }
+
+    long overloadedRequests() {
+        return overloadedRequests.sum();
+    }
+
+    long abandonedRequests() {
+        return abandonedRequests.sum();
+    }
+
+    /** The pools to send from, of all devices. */
+    BufferPoolMetrics sendBuffers() {
+        return ChannelBuffers.sendBuffers(domains);
+    }
+
+    /** The pools to receive into, of all devices. */
+    BufferPoolMetrics receiveBuffers() {
+        return ChannelBuffers.receiveBuffers(domains);
     }
 }

@@ -51,6 +51,24 @@ public record ProviderStatistics(
      * @return the snapshot, weakly consistent: values may lag slightly, and not all by the same amount
      */
     public static ProviderStatistics of(RdmaProvider provider) {
-        return ProviderAccount.of(provider).snapshot();
+        ProviderAccount account = ProviderAccount.of(provider);
+        ProviderAccount.Connections rdma = account.connections();
+        long plainEnded = account.endedPlainConnections(); // before those that began
+        long plain = account.plainConnections();
+        return new ProviderStatistics(
+                provider.name(),
+                rdma.open(),
+                rdma.begun(),
+                rdma.lost(),
+                plain - plainEnded,
+                plain,
+                account.failedListens(),
+                rdma.messages(),
+                account.expiredRequests(),
+                account.overloadedRequests(),
+                account.abandonedRequests(),
+                provider.counters(),
+                account.sendBuffers(),
+                account.receiveBuffers());
     }
 }

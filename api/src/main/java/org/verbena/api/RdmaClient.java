@@ -248,7 +248,7 @@ public final class RdmaClient implements AutoCloseable {
      */
     @Override
     public void close() {
-        ShortForm.checkMayWait("RdmaClient.close()", "use closeAsync()");
+        RdmaEventLoop.checkMayWait("RdmaClient.close()", "use closeAsync()");
         closeAsync().join();
     }
 
@@ -480,7 +480,7 @@ public final class RdmaClient implements AutoCloseable {
          */
         public RdmaClient connect(String host, int port) {
             ShortForm.checkAddress("connect to ", host, port, 1);
-            ShortForm.checkMayWait("RdmaClient.connect()", "use connectAsync()");
+            RdmaEventLoop.checkMayWait("RdmaClient.connect()", "use connectAsync()");
             return new Builder(this).connectNow(host, port);
         }
 
@@ -502,7 +502,7 @@ public final class RdmaClient implements AutoCloseable {
                 throw new IllegalArgumentException(
                         "connect to " + peer + ": its route has the local end, not localHost");
             }
-            ShortForm.checkMayWait("RdmaClient.connect()", "connect before the loops are busy");
+            RdmaEventLoop.checkMayWait("RdmaClient.connect()", "connect before the loops are busy");
             return new Builder(this).connect("connect to " + peer, peer, null, System.nanoTime());
         }
 
@@ -628,7 +628,7 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         private Serving serving(RdmaChannel channel, @Nullable Retries shares) {
-            RdmaProvider carrier = Objects.requireNonNull(RdmaEventLoopGroup.providerOf(channel.eventLoop()));
+            RdmaProvider carrier = Objects.requireNonNull(LoopGroup.providerOf(channel.eventLoop()));
             return new Serving(
                     handler, virtualThreads, false, new RequestCounters(carrier), null, null, shares, pendingBounds);
         }

@@ -219,7 +219,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
 
     @Override
     protected boolean isCompatible(EventLoop loop) {
-        return RdmaEventLoopGroup.providerOf(loop) != null;
+        return LoopGroup.providerOf(loop) != null;
     }
 
     @Override
@@ -307,7 +307,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     }
 
     private void open0(InetSocketAddress local, @Nullable InetSocketAddress toward) {
-        RdmaProvider provider = Objects.requireNonNull(RdmaEventLoopGroup.providerOf(eventLoop()));
+        RdmaProvider provider = Objects.requireNonNull(LoopGroup.providerOf(eventLoop()));
         endpoint = provider.openDatagrams((IoEventLoop) eventLoop(), local, toward, config.datagramOptions(), handler);
         state = State.OPENING;
     }

@@ -1,5 +1,9 @@
 package org.verbena.api;
 
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.BlockingOperationException;
+import io.netty.util.AttributeKey;
+import java.util.function.Consumer;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelPromise;
@@ -31,6 +35,9 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /** Those that run a loop now, of whatever group. */
     private static final Set<Thread> THREADS = ConcurrentHashMap.newKeySet();
 
+    /** Closes a channel in place of {@code close()}, if another channel uses it and may have something for it to send. */
+    static final AttributeKey<Consumer<Channel>> CLOSER = AttributeKey.valueOf(RdmaEventLoop.class, "closer");
+
     private final AtomicBoolean ending = new AtomicBoolean();
 
     private final LoopNotifier notifier = new LoopNotifier(this);
@@ -42,12 +49,14 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     private final Map<MemoryDomain, TransferBudget> budgets = new WeakHashMap<>();
 
     private final LoopStat stat = new LoopStat(this);
+    private final LoopGroup group;
 
     /** The channels that still have to close before the loop may end. Event loop only. */
     private int closing;
 
-    RdmaEventLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory factory) {
+    RdmaEventLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory factory, LoopGroup group) {
         super(parent, (Executor) task -> executor.execute(() -> runLoop(task)), factory);
+        this.group = group;
     }
 
     private static void runLoop(Runnable loop) {
@@ -63,6 +72,37 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /** Whether the calling thread is a loop, of whatever group. */
     static boolean isCurrent() {
         return THREADS.contains(Thread.currentThread());
+    }
+
+    /** Throws if the calling thread is an event loop, which has more to do than to wait. */
+    static void checkMayWait() {
+        if (isCurrent()) {
+            throw new BlockingOperationException("do not wait on the event loop, which this future or others need: add"
+                    + " a listener or a stage, wait on another thread, or build with virtualThreads(true)");
+        }
+    }
+
+    /** The same for a Netty future, which Netty's executors complete as well. */
+    static void checkMayWait(EventExecutor executor) {
+        if (executor.inEventLoop()) {
+            throw new BlockingOperationException("do not wait on the event loop, which completes this future: add a"
+                    + " listener or a stage, wait on another thread, or build with virtualThreads(true)");
+        }
+        checkMayWait();
+    }
+
+    /** Throws if the calling thread is an event loop. */
+    static void checkMayWait(String call, String remedy) {
+        if (isCurrent()) {
+            throw new BlockingOperationException("do not wait on the event loop: " + call
+                    + " waits for what this thread or others like it have to do; " + remedy
+                    + ", or call it on another thread");
+        }
+    }
+
+    /** What this loop has in common with others. Any thread. */
+    LoopGroup group() {
+        return group;
     }
 
     /** Where listeners of futures run that this loop completes, also when it has ended. */
@@ -95,9 +135,9 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
 
     /** This loop, unless the channel is of another provider that the group has loops of. */
     private EventLoop loopOf(Channel channel) {
-        if (channel instanceof AbstractRdmaChannel rdma) {
-            RdmaProvider wanted = rdma.acceptedFrom();
-            EventLoop suitable = wanted == null ? null : RdmaEventLoopGroup.loopFor(this, wanted);
+        if (channel.unsafe() instanceof AcceptedUnsafe accepted) {
+            RdmaProvider wanted = accepted.acceptedFrom();
+            EventLoop suitable = wanted == null ? null : LoopGroup.loopFor(this, wanted);
             return suitable == null ? this : suitable;
         }
         return this;
@@ -153,11 +193,11 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
                     end.run();
                 }
             });
-            LadderSocketChannel above = LadderSocketChannel.above(channel);
-            if (above == null) {
+            Consumer<Channel> closer = channel.attr(CLOSER).get();
+            if (closer == null) {
                 channel.close();
             } else {
-                above.closeFrom(channel); // which may have something for it to send
+                closer.accept(channel);
             }
         }
     }
@@ -199,7 +239,7 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     TransferBudget transferBudget0(MemoryDomain domain) {
         assert inEventLoop();
         return budgets.computeIfAbsent(
-                domain, device -> new TransferBudget(((RdmaEventLoopGroup) parent()).transferBudgetBytes()));
+                domain, device -> new TransferBudget(group.transferBudgetBytes()));
     }
 
     /** A channel has left. */

@@ -45,11 +45,8 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Long enough for CLOSE frames in flight. */
     private static final long CLOSE_MILLIS = 5_000;
 
-    private final RdmaProvider provider;
-    private final ProviderSet providers;
+    private final LoopGroup common;
     private final @Nullable LadderOptions ladder;
-    private final long transferBudgetBytes;
-    private final String reason;
 
     /** Loops of the other providers of a server; their threads start when they are first used. */
     private final List<RdmaEventLoopGroup> companions;
@@ -143,18 +140,25 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
             @Nullable ThreadFactory threadFactory,
             CompletionLoopOptions options,
             @Nullable LadderOptions ladder) {
+        this(new LoopGroup(providers, options.transferBudgetBytes()), threads, threadFactory, options, ladder);
+    }
+
+    private RdmaEventLoopGroup(
+            LoopGroup common,
+            int threads,
+            @Nullable ThreadFactory threadFactory,
+            CompletionLoopOptions options,
+            @Nullable LadderOptions ladder) {
         super(
                 threads,
                 threadFactory == null
-                        ? new DefaultThreadFactory(
-                                "verbena-" + providers.first().provider().name())
+                        ? new DefaultThreadFactory("verbena-" + common.provider().name())
                         : threadFactory,
-                providers.first().provider().newIoHandlerFactory(options));
-        this.providers = providers;
+                common.provider().newIoHandlerFactory(options),
+                common);
+        this.common = common;
         this.ladder = ladder;
-        provider = providers.first().provider();
-        reason = providers.first().reason();
-        transferBudgetBytes = options.transferBudgetBytes();
+        ProviderSet providers = common.providers();
         List<RdmaEventLoopGroup> others = new ArrayList<>();
         try {
             for (ProviderChoice other :
@@ -167,6 +171,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
             throw failure;
         }
         companions = List.copyOf(others);
+        common.begin(this, others.stream().map(other -> other.common).toList());
         AtomicInteger running = new AtomicInteger(1 + companions.size());
         FutureListener<Object> ended = group -> {
             if (running.decrementAndGet() == 0) {
@@ -177,13 +182,9 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         companions.forEach(companion -> companion.terminationFuture().addListener(ended));
     }
 
-    long transferBudgetBytes() {
-        return transferBudgetBytes;
-    }
-
     /** What servers on these loops listen with. */
     ProviderSet providers() {
-        return providers;
+        return common.providers();
     }
 
     /**
@@ -192,7 +193,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
      * @return the provider
      */
     public RdmaProvider provider() {
-        return provider;
+        return common.provider();
     }
 
     /**
@@ -229,7 +230,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
      * @return a snapshot, weakly consistent: values may lag slightly, and not all by the same amount
      */
     public ProviderStatistics providerStatistics() {
-        return ProviderStatistics.of(provider);
+        return ProviderStatistics.of(provider());
     }
 
     /**
@@ -296,42 +297,12 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
 
     @Override
     protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... arguments) {
-        return new RdmaEventLoop(this, executor, ioHandlerFactory);
+        return new RdmaEventLoop(this, executor, ioHandlerFactory, (LoopGroup) arguments[0]);
     }
 
     /** How clients on a loop climb if nothing else is said. */
     static LadderOptions ladderOf(EventLoop loop) {
         LadderOptions of = loop.parent() instanceof RdmaEventLoopGroup group ? group.ladder : null;
         return of == null ? LadderOptions.DEFAULTS : of;
-    }
-
-    /** Why the provider of a loop was chosen. */
-    static String reasonOf(EventLoop loop) {
-        return loop.parent() instanceof RdmaEventLoopGroup group ? group.reason : "";
-    }
-
-    /** A loop of a provider: the given one if it is, else one of its group; null if that has none. */
-    static @Nullable IoEventLoop loopFor(EventLoop loop, RdmaProvider wanted) {
-        if (loop.parent() instanceof RdmaEventLoopGroup group) {
-            if (group.provider.equals(wanted)) {
-                return (IoEventLoop) loop;
-            }
-            for (RdmaEventLoopGroup companion : group.companions) {
-                if (companion.provider.equals(wanted)) {
-                    return companion.next();
-                }
-            }
-        }
-        return null;
-    }
-
-    /** What servers on a loop listen with; null if the loop is not of such a group. */
-    static @Nullable ProviderSet providersOf(EventLoop loop) {
-        return loop.parent() instanceof RdmaEventLoopGroup group ? group.providers : null;
-    }
-
-    /** The provider of a loop, or null if the loop is not of such a group. */
-    static @Nullable RdmaProvider providerOf(EventLoop loop) {
-        return loop.parent() instanceof RdmaEventLoopGroup group ? group.provider : null;
     }
 }

@@ -170,7 +170,7 @@ public final class RdmaLadder {
         for (ProviderChoice choice : group.providers().choices()) {
             RdmaProvider provider = choice.provider();
             if (provider.name().equals(name)) {
-                EventLoop loop = RdmaEventLoopGroup.loopFor(home, provider);
+                EventLoop loop = LoopGroup.loopFor(home, provider);
                 return new LadderConnect.Step(name, loop, channels, obstacle(provider, address));
             }
         }

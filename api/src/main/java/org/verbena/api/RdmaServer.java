@@ -176,7 +176,7 @@ public final class RdmaServer implements AutoCloseable {
      */
     @Override
     public void close() {
-        ShortForm.checkMayWait("RdmaServer.close()", "use closeAsync()");
+        RdmaEventLoop.checkMayWait("RdmaServer.close()", "use closeAsync()");
         closeAsync().join();
     }
 
@@ -432,7 +432,7 @@ public final class RdmaServer implements AutoCloseable {
         public RdmaServer bind(String host, int port, MessageHandler handler) {
             Objects.requireNonNull(handler, "the handler is null");
             ShortForm.checkAddress("listen on ", host, port, 0);
-            ShortForm.checkMayWait("RdmaServer.bind()", "bind before the loops are busy");
+            RdmaEventLoop.checkMayWait("RdmaServer.bind()", "bind before the loops are busy");
             String purpose = "listen on " + host + ":" + port;
             ShortForm.checkNotInterrupted(purpose);
             InetSocketAddress address = new InetSocketAddress(

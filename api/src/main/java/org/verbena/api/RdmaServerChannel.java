@@ -150,7 +150,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     @Override
     protected boolean isCompatible(EventLoop loop) {
-        return RdmaEventLoopGroup.providerOf(loop) != null;
+        return LoopGroup.providerOf(loop) != null;
     }
 
     @Override
@@ -265,7 +265,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             state = State.BINDING;
             requestedAddress = address;
             bindPromise = promise;
-            ProviderSet providers = Objects.requireNonNull(RdmaEventLoopGroup.providersOf(eventLoop()));
+            ProviderSet providers = Objects.requireNonNull(LoopGroup.providersOf(eventLoop()));
             ListenOptions options = config.listenOptions();
             checkPlain(options, providers);
             PortListeners made =

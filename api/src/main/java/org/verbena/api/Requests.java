@@ -195,7 +195,7 @@ final class Requests {
 
         @Override
         protected void checkDeadLock() {
-            ShortForm.checkMayWait(executor());
+            RdmaEventLoop.checkMayWait(executor());
         }
 
         @Override

@@ -58,32 +58,6 @@ final class ShortForm {
         }
     }
 
-    /** Throws if the calling thread is an event loop, which has more to do than to wait. */
-    static void checkMayWait() {
-        if (RdmaEventLoop.isCurrent()) {
-            throw new BlockingOperationException("do not wait on the event loop, which this future or others need: add"
-                    + " a listener or a stage, wait on another thread, or build with virtualThreads(true)");
-        }
-    }
-
-    /** The same for a Netty future, which Netty's executors complete as well. */
-    static void checkMayWait(EventExecutor executor) {
-        if (executor.inEventLoop()) {
-            throw new BlockingOperationException("do not wait on the event loop, which completes this future: add a"
-                    + " listener or a stage, wait on another thread, or build with virtualThreads(true)");
-        }
-        checkMayWait();
-    }
-
-    /** Throws if the calling thread is an event loop. */
-    static void checkMayWait(String call, String remedy) {
-        if (RdmaEventLoop.isCurrent()) {
-            throw new BlockingOperationException("do not wait on the event loop: " + call
-                    + " waits for what this thread or others like it have to do; " + remedy
-                    + ", or call it on another thread");
-        }
-    }
-
     /**
      * Throws if the calling thread has been interrupted. Nothing is begun then: what the first use of a provider reads
      * and opens may be closed by the interrupt.

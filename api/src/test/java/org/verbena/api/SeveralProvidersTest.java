@@ -112,7 +112,7 @@ class SeveralProvidersTest {
                         .extracting(child -> ConnectionProvider.of(child).name())
                         .containsExactlyInAnyOrder("soft", "elsewhere");
                 assertThat(List.copyOf(server.connections()))
-                        .allSatisfy(child -> assertThat(RdmaEventLoopGroup.providerOf(child.eventLoop())
+                        .allSatisfy(child -> assertThat(LoopGroup.providerOf(child.eventLoop())
                                         .name())
                                 .isEqualTo(ConnectionProvider.of(child).name()));
             }
