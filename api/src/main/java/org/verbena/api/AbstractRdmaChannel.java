@@ -77,8 +77,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
 
     private final RdmaChannelConfig<?> config;
-    private final ConnectionListener listener = new ConnectionListener(this);
     private final ChannelHost host = new ChannelHost(this);
+    private final ConnectionListener listener = new ConnectionListener(host);
     private final OneSidedOperations operations = new OneSidedOperations(host);
     private final OutboundBridge outboundBridge = new OutboundBridge(host);
     private final InboundBridge inboundBridge = new InboundBridge(host, METADATA.defaultMaxMessagesPerRead());
@@ -310,9 +310,14 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         announced = features;
     }
 
-    /** {@link RdmaChannelConfig#reserveHeader0}, before the connection is made. */
-    final void reserveHeader0(int bytes) {
-        config.reserveHeader0(bytes);
+    /** The channel as its parts see it. */
+    final ChannelHost host() {
+        return host;
+    }
+
+    /** The options. */
+    final RdmaChannelConfig<?> options() {
+        return config;
     }
 
     /** Whether the peer's program announced this feature. Event loop only, once active. */
@@ -552,11 +557,12 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     private void accept0(Acceptance request) {
         assert eventLoop().inEventLoop();
+        RdmaServerChannel server = parent();
         try {
             endpoint = request.accept(
                     (IoEventLoop) eventLoop(),
-                    parent(),
-                    config,
+                    server == null ? null : server.reception(),
+                    host,
                     data -> pipeline().fireUserEventTriggered(new PrivateDataEvent(data)),
                     (provider, options) -> start0(provider, Role.ACCEPTOR, options));
             if (endpoint == null) {
@@ -693,7 +699,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             if (server != null) {
                 // Anyone who reaches the port can cause these lines, so their number is limited.
                 LOG.debug("{}: the connection of {} did not come up", local, remote, first);
-                server.strangers()
+                server.reception()
+                        .strangers()
                         .warn(local + ": the connection of " + remote + " did not come up: " + first.getMessage());
             }
         } else if (first != null && !first.equals(localFailure)) {
@@ -816,6 +823,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             ConnectAttempt made = new ConnectAttempt(promise);
             QueuePairExchangeAddress byHand =
                     remoteAddress instanceof QueuePairExchangeAddress exchanged ? exchanged : null;
+            QueuePairExchange exchange = byHand == null ? null : byHand.exchange();
             try {
                 InetSocketAddress to = byHand == null ? ConnectAttempt.resolved(remoteAddress, "connect to ") : null;
                 MessageOptions options = config.messageOptions();
@@ -830,15 +838,19 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 remote = to;
                 attempt = made;
                 MessageConnection connecting =
-                        start0(provider, byHand == null ? Role.INITIATOR : byHand.role(), options);
+                        start0(provider, exchange == null ? MessageConnection.Role.INITIATOR : CheckedExchange.roleOf(exchange), options);
                 byte[] privateData =
                         config.privateData(RdmaChannelOption.CONNECT_PRIVATE_DATA, connecting.privateData());
                 EndpointOptions wanted = config.endpointOptions(provider, privateData);
                 IoEventLoop loop = (IoEventLoop) eventLoop();
                 LocalBinding from = binding;
-                if (byHand != null) {
-                    QueuePairExchange exchange = byHand.checked(options, config.preSharedKeys());
-                    endpoint = provider.connectByHand(loop, byHand.route(), exchange, wanted, connecting);
+                if (byHand != null && exchange != null) {
+                    endpoint = provider.connectByHand(
+                            loop,
+                            byHand.route(),
+                            CheckedExchange.of(exchange, options, config.preSharedKeys()),
+                            wanted,
+                            connecting);
                 } else if (from == null) {
                     endpoint = provider.connect(loop, Objects.requireNonNull(to), wanted, connecting);
                 } else {
@@ -859,8 +871,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 if (started) {
                     close(voidPromise());
                 }
-                if (byHand != null && endpoint == null) {
-                    byHand.giveUp0(); // no provider has taken it
+                if (exchange != null && endpoint == null) {
+                    CheckedExchange.giveUp(exchange);
                 }
             }
         }

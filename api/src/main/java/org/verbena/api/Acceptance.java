@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import org.verbena.transport.PreSharedKeys;
 import io.netty.channel.IoEventLoop;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.RejectedExecutionException;
@@ -23,6 +24,19 @@ import org.verbena.transport.spi.RdmaProvider;
 /** A peer's connection request, which is accepted or rejected, once. Event loop only. */
 final class Acceptance {
     private static final Logger LOG = LoggerFactory.getLogger(Acceptance.class);
+
+    /** The channel's options, as far as accepting needs them. */
+    interface Settings {
+        MessageOptions messageOptions();
+
+        /** The keys of which a peer has to prove one; null for none. */
+        @Nullable PreSharedKeys preSharedKeys();
+
+        /** The private data to answer with: the program's, or this. */
+        byte[] answer(byte[] own);
+
+        EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData);
+    }
 
     private static final byte[] DROPPED = "the server dropped the connection".getBytes(StandardCharsets.US_ASCII);
 
@@ -55,7 +69,7 @@ final class Acceptance {
      * Accepts the request, or rejects a peer that speaks another protocol.
      *
      * @param loop of the channel
-     * @param server the listening channel, or null if it has closed
+     * @param server of the listening channel; null if there is none
      * @param config of the channel
      * @param onPrivateData given the peer's private data with framing RAW, before the request is accepted; it may close
      *     the channel, and set options of it
@@ -65,8 +79,8 @@ final class Acceptance {
      */
     @Nullable Endpoint accept(
             IoEventLoop loop,
-            @Nullable RdmaServerChannel server,
-            RdmaChannelConfig<?> config,
+            @Nullable Reception server,
+            Settings config,
             Consumer<byte[]> onPrivateData,
             BiFunction<RdmaProvider, MessageOptions, MessageConnection> begin) {
         RdmaProvider provider = LoopGroup.providerOf(loop);
@@ -96,7 +110,7 @@ final class Acceptance {
                 .helloTimeoutMillis(Math.min(options.helloTimeoutMillis(), limits.timeoutMillis()))
                 .build();
         MessageConnection accepting = begin.apply(provider, options);
-        byte[] answer = config.privateData(RdmaChannelOption.ACCEPT_PRIVATE_DATA, accepting.privateData());
+        byte[] answer = config.answer(accepting.privateData());
         EndpointOptions wanted = config.endpointOptions(provider, answer);
         wanted = wanted.toBuilder()
                 .connectTimeoutMillis(Math.min(wanted.connectTimeoutMillis(), limits.timeoutMillis()))

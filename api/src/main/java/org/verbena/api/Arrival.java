@@ -1,6 +1,5 @@
 package org.verbena.api;
 
-import io.netty.channel.Channel;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
@@ -15,9 +14,6 @@ sealed interface Arrival {
     /** Whether it can still be accepted. */
     boolean isPending();
 
-    /** The channel for it. */
-    Channel newChild0(RdmaServerChannel server);
-
     /** Sends it away. */
     void reject(byte[] reason);
 
@@ -28,16 +24,11 @@ sealed interface Arrival {
      * @param request accepted or rejected
      */
     record Rdma(RdmaProvider provider, IncomingConnection request) implements Arrival {
-        private static final Logger LOG = LoggerFactory.getLogger(RdmaServerChannel.class);
+        private static final Logger LOG = LoggerFactory.getLogger(Arrival.class);
 
         @Override
         public boolean isPending() {
             return request.isPending();
-        }
-
-        @Override
-        public Channel newChild0(RdmaServerChannel server) {
-            return server.newChild0(this);
         }
 
         @Override
@@ -58,16 +49,11 @@ sealed interface Arrival {
      * @param firstBytes what was read of it
      */
     record Plain(RdmaProvider provider, SocketChannel socket, ByteBuffer firstBytes) implements Arrival {
-        private static final Logger LOG = LoggerFactory.getLogger(RdmaServerChannel.class);
+        private static final Logger LOG = LoggerFactory.getLogger(Arrival.class);
 
         @Override
         public boolean isPending() {
             return true;
-        }
-
-        @Override
-        public Channel newChild0(RdmaServerChannel server) {
-            return new PlainSocketChannel(server, this);
         }
 
         @Override

@@ -1,5 +1,14 @@
 package org.verbena.api;
 
+import org.verbena.transport.spi.RateLimitedLog;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.spi.RdmaProvider;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.OperationCallback;
+import java.net.InetSocketAddress;
+import io.netty.channel.Channel;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOutboundBuffer;
@@ -10,8 +19,14 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.MemoryDomain;
 
-/** A channel as its parts see it: the bridges and the one-sided operations ask for no more than this. */
-final class ChannelHost implements OutboundBridge.Host, InboundBridge.Host, OperationGate {
+/** A channel as its parts see it: they ask for no more than this. */
+final class ChannelHost
+        implements OutboundBridge.Host,
+                InboundBridge.Host,
+                OperationGate,
+                ConnectionListener.Host,
+                Acceptance.Settings,
+                MessagePort {
     private final AbstractRdmaChannel channel;
 
     ChannelHost(AbstractRdmaChannel channel) {
@@ -104,5 +119,128 @@ final class ChannelHost implements OutboundBridge.Host, InboundBridge.Host, Oper
     @Override
     public Throwable forHandlers0(Throwable cause) {
         return channel.forHandlers0(cause);
+    }
+
+    @Override
+    public void sendRaw0(Object message, MessageConnection open, OperationCallback onSent) {
+        RdmaMessage raw = (RdmaMessage) message; // the channel takes nothing else
+        open.sendRaw(raw.content().retain(), raw.opcode(), raw.flags(), raw.word(), onSent, null);
+    }
+
+    // ---- the connection's events
+
+    @Override
+    public @Nullable InetSocketAddress local0() {
+        return channel.local0();
+    }
+
+    @Override
+    public @Nullable InetSocketAddress remote0() {
+        return channel.remote0();
+    }
+
+    @Override
+    public boolean isOpen() {
+        return channel.isOpen();
+    }
+
+    @Override
+    public InboundBridge inbound0() {
+        return channel.inboundBridge0();
+    }
+
+    @Override
+    public void onPrepared0(Endpoint prepared) {
+        channel.onPrepared0(prepared);
+    }
+
+    @Override
+    public void onActive0(MessageConnection active) {
+        channel.onActive0(active);
+    }
+
+    @Override
+    public void onPeerEnd0() {
+        channel.onPeerEnd0();
+    }
+
+    @Override
+    public void onImmediate0(int immediateData, int lengthBytes) {
+        inbound0().onEvent(new ImmediateDataEvent(immediateData, lengthBytes));
+    }
+
+    @Override
+    public void onInvalidated0(int remoteKey) {
+        inbound0().onEvent(new KeyInvalidatedEvent(remoteKey));
+    }
+
+    @Override
+    public void onWritability0(MessageConnection from, boolean writable) {
+        channel.onWritability0(from, writable);
+    }
+
+    @Override
+    public void onInactive0(@Nullable Throwable cause) {
+        channel.onInactive0(cause);
+    }
+
+    // ---- accepting
+
+    @Override
+    public MessageOptions messageOptions() {
+        return channel.options().messageOptions();
+    }
+
+    @Override
+    public @Nullable PreSharedKeys preSharedKeys() {
+        return channel.options().preSharedKeys();
+    }
+
+    @Override
+    public byte[] answer(byte[] own) {
+        return channel.options().privateData(RdmaChannelOption.ACCEPT_PRIVATE_DATA, own);
+    }
+
+    @Override
+    public EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData) {
+        return channel.options().endpointOptions(provider, privateData);
+    }
+
+    // ---- the short form
+
+    @Override
+    public Channel channel() {
+        return channel;
+    }
+
+    @Override
+    public void reserveHeader0(int bytes) {
+        channel.options().reserveHeader0(bytes);
+    }
+
+    @Override
+    public void announce0(int features) {
+        channel.announce0(features);
+    }
+
+    @Override
+    public boolean peerTakes0(int feature) {
+        return channel.peerTakes0(feature);
+    }
+
+    @Override
+    public long arrivalNanos0() {
+        return channel.arrivalNanos0();
+    }
+
+    @Override
+    public @Nullable ConnectionStat stat() {
+        return channel.stat();
+    }
+
+    @Override
+    public @Nullable RateLimitedLog strangers() {
+        RdmaServerChannel server = channel.parent();
+        return server == null ? null : server.reception().strangers();
     }
 }

@@ -1,5 +1,8 @@
 package org.verbena.api;
 
+import org.verbena.transport.protocol.MessageConnection;
+import org.slf4j.LoggerFactory;
+import org.slf4j.Logger;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageOptions;
@@ -22,6 +25,26 @@ record CheckedExchange(
         QueuePairExchange exchange,
         MessageOptions options,
         @Nullable PreSharedKeys keys) implements QueuePairExchange {
+    private static final Logger LOG = LoggerFactory.getLogger(CheckedExchange.class);
+
+    /** The exchange; where this end answers, with a server's checks of its peer. */
+    static QueuePairExchange of(QueuePairExchange exchange, MessageOptions options, @Nullable PreSharedKeys keys) {
+        return exchange.answers() ? new CheckedExchange(exchange, options, keys) : exchange;
+    }
+
+    /** What this end is in the handshake of messages. */
+    static MessageConnection.Role roleOf(QueuePairExchange exchange) {
+        return exchange.answers() ? MessageConnection.Role.ACCEPTOR : MessageConnection.Role.INITIATOR;
+    }
+
+    /** No provider has taken it. */
+    static void giveUp(QueuePairExchange exchange) {
+        try {
+            exchange.giveUp();
+        } catch (RuntimeException thrown) {
+            LOG.warn("giveUp of {} threw", exchange, thrown);
+        }
+    }
 
     @Override
     public QueuePairEnd adapt(QueuePairEnd proposed) {

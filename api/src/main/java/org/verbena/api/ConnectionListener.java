@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import org.verbena.transport.protocol.Role;
+import java.net.InetSocketAddress;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import java.util.Objects;
@@ -14,7 +15,42 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /** Forwards a connection's events to the channel, its inbound bridge, or the connection's clock. */
 final class ConnectionListener implements MessageListener {
-    private final AbstractRdmaChannel channel;
+    /** The channel, as far as its connection's events concern it. Event loop only. */
+    interface Host {
+        /** This end's address, as far as it is known. */
+        @Nullable InetSocketAddress local0();
+
+        /** The peer's. */
+        @Nullable InetSocketAddress remote0();
+
+        boolean isOpen();
+
+        /** Takes what arrives to the pipeline. */
+        InboundBridge inbound0();
+
+        /** The endpoint is known; its addresses may differ from the requested ones. */
+        void onPrepared0(Endpoint prepared);
+
+        /** Both ends have agreed. */
+        void onActive0(MessageConnection active);
+
+        /** The peer has ended its half. */
+        void onPeerEnd0();
+
+        /** The peer has written with immediate data. */
+        void onImmediate0(int immediateData, int lengthBytes);
+
+        /** The peer has invalidated a key. */
+        void onInvalidated0(int remoteKey);
+
+        /** Credits have come back or run out. */
+        void onWritability0(MessageConnection from, boolean writable);
+
+        /** The connection has ended. */
+        void onInactive0(@Nullable Throwable cause);
+    }
+
+    private final Host channel;
 
     /** Set by the loop before the connection can report anything; read by any thread, for {@link #onResumable}. */
     private volatile @Nullable ConnectionClock clock;
@@ -22,7 +58,7 @@ final class ConnectionListener implements MessageListener {
     /** Likewise; null if the process has no file of counters. */
     private volatile @Nullable ConnectionStat stat;
 
-    ConnectionListener(AbstractRdmaChannel channel) {
+    ConnectionListener(Host channel) {
         this.channel = channel;
     }
 
@@ -93,7 +129,7 @@ final class ConnectionListener implements MessageListener {
 
     @Override
     public void onMessage(MessageConnection from, ByteBuf message) {
-        channel.inboundBridge0().onMessage(message);
+        channel.inbound0().onMessage(message);
     }
 
     @Override
@@ -104,18 +140,18 @@ final class ConnectionListener implements MessageListener {
     @Override
     public void onReadComplete(MessageConnection from) {
         if (channel.isOpen()) {
-            channel.inboundBridge0().endTurn();
+            channel.inbound0().endTurn();
         }
     }
 
     @Override
     public void onImmediate(MessageConnection from, int immediateData, int lengthBytes) {
-        channel.inboundBridge0().onEvent(new ImmediateDataEvent(immediateData, lengthBytes));
+        channel.onImmediate0(immediateData, lengthBytes);
     }
 
     @Override
     public void onInvalidated(MessageConnection from, int remoteKey) {
-        channel.inboundBridge0().onEvent(new KeyInvalidatedEvent(remoteKey));
+        channel.onInvalidated0(remoteKey);
     }
 
     @Override

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 public record ConnectionProvider(String name, String reason) {
 
     /** The name where no provider carries the connection: it is plain TCP. */
-    public static final String TCP = "tcp";
+    public static final String TCP = LadderConnect.TCP;
 
     /** The attribute of channels, {@code verbena.provider}. */
     public static final AttributeKey<ConnectionProvider> ATTRIBUTE = AttributeKey.valueOf("verbena.provider");

@@ -2,7 +2,7 @@ package org.verbena.api;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/** What {@link DatagramStatistics} shows. Written by the channel's loop alone, read by any thread. */
+/** What a datagram channel counts. Written by the channel's loop only, read by any thread. */
 final class DatagramCounters {
     static final int SENT = 0;
     static final int SENT_BYTES = 1;
@@ -20,15 +20,7 @@ final class DatagramCounters {
         values.setRelease(counter, values.getPlain(counter) + amount);
     }
 
-    DatagramStatistics snapshot() {
-        return new DatagramStatistics(
-                values.getAcquire(SENT),
-                values.getAcquire(SENT_BYTES),
-                values.getAcquire(FAILED),
-                values.getAcquire(RECEIVED),
-                values.getAcquire(RECEIVED_BYTES),
-                values.getAcquire(MALFORMED),
-                values.getAcquire(FILTERED),
-                values.getAcquire(STARVED));
+    long get(int counter) {
+        return values.getAcquire(counter);
     }
 }

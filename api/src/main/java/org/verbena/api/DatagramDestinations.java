@@ -29,7 +29,7 @@ import org.verbena.transport.DatagramPeer;
  *     +-----------------+---------------------------------------------+
  * }</pre>
  *
- * <p>A recipient that is an {@link RdmaDatagramAddress} is known by its queue pair, any other by IP address and port.
+ * <p>A recipient whose address names a queue pair is known by that, any other by IP address and port.
  */
 final class DatagramDestinations {
     /** For many peers, at some hundred bytes and a kernel object each. */
@@ -44,6 +44,9 @@ final class DatagramDestinations {
     /** The channel, as far as this needs it. */
     interface Host {
         DatagramEndpoint endpoint0();
+
+        /** The queue pair that an address names; null for an IP address and port. */
+        @Nullable DatagramPeer named0(InetSocketAddress address);
 
         int timeoutMillis0();
 
@@ -97,8 +100,8 @@ final class DatagramDestinations {
     private final Map<Object, Entry> entries = new LinkedHashMap<>(16, 0.75f, true);
     private final Map<DatagramDestination, Entry> lookUps = new HashMap<>();
 
-    /** The addresses of queue pairs that were looked up, for what they send. */
-    private final Map<DatagramPeer, RdmaDatagramAddress> senders = new HashMap<>();
+    /** The ports of queue pairs that were looked up, for what they send. */
+    private final Map<DatagramPeer, Integer> ports = new HashMap<>();
 
     /** The last recipient, by identity: most programs send to the same one again. */
     private @Nullable InetSocketAddress lastAddress;
@@ -114,8 +117,9 @@ final class DatagramDestinations {
         this.nanoClock = nanoClock;
     }
 
-    static Object keyOf(InetSocketAddress address) {
-        return address instanceof RdmaDatagramAddress known ? known.peer() : address;
+    private Object keyOf(InetSocketAddress address) {
+        DatagramPeer named = host.named0(address);
+        return named == null ? address : named;
     }
 
     /**
@@ -154,9 +158,10 @@ final class DatagramDestinations {
     }
 
     private DatagramDestination start(InetSocketAddress address) {
-        return address instanceof RdmaDatagramAddress known
-                ? host.endpoint0().resolve(known.peer())
-                : host.endpoint0().resolve(address, host.timeoutMillis0());
+        DatagramPeer named = host.named0(address);
+        return named == null
+                ? host.endpoint0().resolve(address, host.timeoutMillis0())
+                : host.endpoint0().resolve(named);
     }
 
     private void makeRoom() {
@@ -235,8 +240,7 @@ final class DatagramDestinations {
         if (peer != null
                 && entry.key instanceof InetSocketAddress
                 && peer.queuePairNumber() != DatagramPeer.MULTICAST) {
-            DatagramPeer source = sourceOf(peer);
-            senders.put(source, new RdmaDatagramAddress(source, entry.address.getPort()));
+            ports.put(sourceOf(peer), entry.address.getPort());
         }
     }
 
@@ -269,14 +273,13 @@ final class DatagramDestinations {
     }
 
     /** As it comes with what the peer sends. */
-    private static DatagramPeer sourceOf(DatagramPeer peer) {
+    static DatagramPeer sourceOf(DatagramPeer peer) {
         return new DatagramPeer(peer.gidHigh(), peer.gidLow(), peer.queuePairNumber(), peer.lid(), 0);
     }
 
-    /** The address of a sender. */
-    RdmaDatagramAddress senderOf(DatagramPeer peer) {
-        RdmaDatagramAddress known = senders.isEmpty() ? null : senders.get(sourceOf(peer));
-        return known == null ? RdmaDatagramAddress.of(peer) : known;
+    /** The port at which a sender was looked up; 0 if it was not. */
+    int portOf(DatagramPeer sender) {
+        return ports.isEmpty() ? 0 : ports.getOrDefault(sourceOf(sender), 0);
     }
 
     /** Forgets what is known of a recipient. */
@@ -308,7 +311,7 @@ final class DatagramDestinations {
         DatagramDestination known = entry.destination;
         DatagramPeer peer = known == null ? null : known.peer();
         if (peer != null) {
-            senders.remove(sourceOf(peer));
+            ports.remove(sourceOf(peer));
         }
     }
 

@@ -1,5 +1,7 @@
 package org.verbena.api;
 
+import io.netty.channel.socket.DatagramPacket;
+import java.net.InetSocketAddress;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import java.util.ArrayDeque;
@@ -36,10 +38,11 @@ final class DatagramInbound {
         /** Whether a datagram is for the program. */
         boolean accepts0(DatagramPeer sender, long destinationHigh, long destinationLow);
 
-        RdmaDatagramAddress senderOf0(DatagramPeer peer);
+        /** The address of a sender. */
+        InetSocketAddress addressOf0(DatagramPeer sender);
 
-        RdmaDatagramPacket packet0(
-                ByteBuf content, RdmaDatagramAddress sender, boolean hasImmediateData, int immediateData);
+        DatagramPacket packet0(
+                ByteBuf content, InetSocketAddress sender, boolean hasImmediateData, int immediateData);
     }
 
     private final Host host;
@@ -52,7 +55,7 @@ final class DatagramInbound {
     private final ScatterGatherList piece = new ScatterGatherList(1);
     private final GlobalRouteHeader header = new GlobalRouteHeader();
     private final ArrayDeque<ByteBuf> posted = new ArrayDeque<>();
-    private final ArrayDeque<RdmaDatagramPacket> arrived = new ArrayDeque<>();
+    private final ArrayDeque<DatagramPacket> arrived = new ArrayDeque<>();
 
     /** Buffers that are posted, wait to be read, or are the program's. */
     private final AtomicInteger outstanding = new AtomicInteger();
@@ -64,7 +67,9 @@ final class DatagramInbound {
     private final Runnable replenish = this::replenish0;
 
     /** The last sender, since most datagrams come from the same one as the one before. */
-    private @Nullable RdmaDatagramAddress lastSender;
+    private @Nullable DatagramPeer lastSender;
+
+    private @Nullable InetSocketAddress lastAddress;
 
     private boolean isRetryScheduled;
     private boolean isClosed;
@@ -178,15 +183,15 @@ final class DatagramInbound {
             drop(buffer, DatagramCounters.MALFORMED);
             return;
         }
-        RdmaDatagramAddress sender = senderOf0(arrival);
-        if (!host.accepts0(sender.peer(), header.destinationHigh(), header.destinationLow())) {
+        DatagramPeer sender = senderOf0(arrival);
+        if (!host.accepts0(sender, header.destinationHigh(), header.destinationLow())) {
             drop(buffer, DatagramCounters.FILTERED);
             return;
         }
         counters.add(DatagramCounters.RECEIVED, 1);
         counters.add(DatagramCounters.RECEIVED_BYTES, bytes - GlobalRouteHeader.BYTES);
         buffer.setIndex(GlobalRouteHeader.BYTES, bytes);
-        arrived.add(host.packet0(buffer, sender, arrival.hasImmediateData(), arrival.immediateData()));
+        arrived.add(host.packet0(buffer, addressOf0(sender), arrival.hasImmediateData(), arrival.immediateData()));
     }
 
     private boolean readHeader(ByteBuf buffer, DatagramArrival arrival) {
@@ -202,19 +207,30 @@ final class DatagramInbound {
         buffer.release();
     }
 
-    private RdmaDatagramAddress senderOf0(DatagramArrival arrival) {
-        RdmaDatagramAddress recent = lastSender;
-        if (recent != null && isFrom(recent.peer(), arrival)) {
+    private DatagramPeer senderOf0(DatagramArrival arrival) {
+        DatagramPeer recent = lastSender;
+        if (recent != null && isFrom(recent, arrival)) {
             return recent;
         }
-        RdmaDatagramAddress sender = host.senderOf0(new DatagramPeer(
+        DatagramPeer sender = new DatagramPeer(
                 header.sourceHigh(),
                 header.sourceLow(),
                 arrival.sourceQueuePairNumber(),
                 arrival.sourceLid(),
-                arrival.serviceLevel()));
+                arrival.serviceLevel());
         lastSender = sender;
+        lastAddress = null;
         return sender;
+    }
+
+    /** That of the last sender. */
+    private InetSocketAddress addressOf0(DatagramPeer sender) {
+        InetSocketAddress known = lastAddress;
+        if (known == null) {
+            known = host.addressOf0(sender);
+            lastAddress = known;
+        }
+        return known;
     }
 
     private boolean isFrom(DatagramPeer peer, DatagramArrival arrival) {
@@ -225,12 +241,12 @@ final class DatagramInbound {
     }
 
     /** A look-up has told or forgotten a queue pair's port. */
-    void forgetLastSender0() {
-        lastSender = null;
+    void forgetAddresses0() {
+        lastAddress = null;
     }
 
     /** The next datagram for the program. */
-    @Nullable RdmaDatagramPacket poll0() {
+    @Nullable DatagramPacket poll0() {
         return arrived.poll();
     }
 
@@ -241,7 +257,7 @@ final class DatagramInbound {
     /** The endpoint has closed, and the device has given back every receive. */
     void close0() {
         isClosed = true;
-        RdmaDatagramPacket unread;
+        DatagramPacket unread;
         while ((unread = arrived.poll()) != null) {
             unread.release();
         }

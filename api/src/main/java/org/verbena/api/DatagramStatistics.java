@@ -22,4 +22,17 @@ public record DatagramStatistics(
         long receivedBytes,
         long malformed,
         long filtered,
-        long starved) {}
+        long starved) {
+
+    static DatagramStatistics of(DatagramCounters counters) {
+        return new DatagramStatistics(
+                counters.get(DatagramCounters.SENT),
+                counters.get(DatagramCounters.SENT_BYTES),
+                counters.get(DatagramCounters.FAILED),
+                counters.get(DatagramCounters.RECEIVED),
+                counters.get(DatagramCounters.RECEIVED_BYTES),
+                counters.get(DatagramCounters.MALFORMED),
+                counters.get(DatagramCounters.FILTERED),
+                counters.get(DatagramCounters.STARVED));
+    }
+}

@@ -1,78 +1,22 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
-import org.jspecify.annotations.Nullable;
 
 /** A message that arrived, as seen by whoever answers it. All methods may be called on any thread. */
 public final class Exchange {
-    private final Messenger messenger;
-    private final long correlation;
-    private final boolean request;
-    /** Nobody handles it: it is a request that is answered when the messages in front of it have been handled. */
-    private final boolean fence;
+    private final Incoming incoming;
 
-    /** The peer knows that it may be refused. */
-    private final boolean refusable;
-
-    private final long arrivedNanos;
-    /** How long the peer waits from then on; {@link Long#MAX_VALUE} if it did not say. */
-    private final long timeNanos;
-
-    private final AtomicBoolean replied = new AtomicBoolean();
-
-    /** The message that a handler on a virtual thread has now. Written by that thread. */
-    private volatile @Nullable ByteBuf handled;
-
-    private Exchange(
-            Messenger messenger,
-            long correlation,
-            boolean request,
-            boolean fence,
-            boolean refusable,
-            long arrivedNanos,
-            long timeNanos) {
-        this.messenger = messenger;
-        this.correlation = correlation;
-        this.request = request;
-        this.fence = fence;
-        this.refusable = refusable;
-        this.arrivedNanos = arrivedNanos;
-        this.timeNanos = timeNanos;
+    private Exchange(Incoming incoming) {
+        this.incoming = incoming;
     }
 
-    /** Of a message that is not a request. */
-    static Exchange ofMessage(Messenger messenger) {
-        return new Exchange(messenger, 0, false, false, false, 0, Long.MAX_VALUE);
-    }
-
-    /** Of a fence, which has its turn as a message does. */
-    static Exchange ofFence(Messenger messenger, long correlation) {
-        return new Exchange(messenger, correlation, false, true, false, 0, Long.MAX_VALUE);
-    }
-
-    /**
-     * Of a request whose peer does not say how long it waits.
-     *
-     * @param arrivedNanos a time of {@link System#nanoTime()}
-     */
-    static Exchange ofRequest(Messenger messenger, long correlation, long arrivedNanos) {
-        return new Exchange(messenger, correlation, true, false, false, arrivedNanos, Long.MAX_VALUE);
-    }
-
-    /**
-     * Of a request with a deadline, or with none.
-     *
-     * @param arrivedNanos a time of {@link System#nanoTime()}
-     * @param timeNanos how long the peer waits from then on; {@link Long#MAX_VALUE} without a deadline
-     */
-    static Exchange ofTimedRequest(Messenger messenger, long correlation, long arrivedNanos, long timeNanos) {
-        return new Exchange(messenger, correlation, true, false, true, arrivedNanos, timeNanos);
+    /** A program's handler as connections call it. */
+    static Serving.Handler handlerOf(MessageHandler handler) {
+        return (incoming, message) -> handler.onMessage(incoming.seenAs(Exchange.class, Exchange::new), message);
     }
 
     /**
@@ -81,7 +25,7 @@ public final class Exchange {
      * @return true if it called {@code request}
      */
     public boolean isRequest() {
-        return request;
+        return incoming.isRequest();
     }
 
     /**
@@ -94,8 +38,7 @@ public final class Exchange {
      * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> send(ByteBuf message) {
-        messenger.checkKept(this, message);
-        return answer(message);
+        return incoming.send(message);
     }
 
     /**
@@ -105,13 +48,7 @@ public final class Exchange {
      * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
      */
     public CompletableFuture<Void> send(byte[] message) {
-        ByteBuf copy;
-        try {
-            copy = messenger.copy(message);
-        } catch (RuntimeException | Error noMemory) {
-            return messenger.completable(cannotAnswer(noMemory));
-        }
-        return messenger.completable(answer(copy));
+        return incoming.send(message);
     }
 
     /**
@@ -121,27 +58,7 @@ public final class Exchange {
      * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
      */
     public CompletableFuture<Void> send(ByteBuffer message) {
-        ByteBuf copy;
-        try {
-            copy = messenger.copy(message);
-        } catch (RuntimeException | Error noMemory) {
-            return messenger.completable(cannotAnswer(noMemory));
-        }
-        return messenger.completable(answer(copy));
-    }
-
-    private Future<Void> answer(@Nullable ByteBuf message) {
-        return request && replied.compareAndSet(false, true)
-                ? messenger.reply(correlation, message, arrivedNanos)
-                : messenger.sendMessage(message);
-    }
-
-    /** There is no memory for the message: if it is the reply, the request fails. */
-    private Future<Void> cannotAnswer(Throwable cause) {
-        if (request && replied.compareAndSet(false, true)) {
-            messenger.replyFailed(correlation, cause);
-        }
-        return messenger.notifier().newFailedFuture(cause);
+        return incoming.send(message);
     }
 
     /**
@@ -152,9 +69,7 @@ public final class Exchange {
      *     for a request of a peer that does not say how long it waits
      */
     public long remainingNanos() {
-        return timeNanos == Long.MAX_VALUE
-                ? Long.MAX_VALUE
-                : Math.max(0, timeNanos - (System.nanoTime() - arrivedNanos));
+        return incoming.remainingNanos();
     }
 
     /**
@@ -173,53 +88,12 @@ public final class Exchange {
         return Duration.ofNanos(Math.max(1, Math.min(mostNanos, remainingNanos())));
     }
 
-    /** Whether the peer waits no longer. */
-    boolean isExpired() {
-        return timeNanos != Long.MAX_VALUE && System.nanoTime() - arrivedNanos >= timeNanos;
-    }
-
-    /** When the first part of the request arrived. */
-    long arrivedNanos() {
-        return arrivedNanos;
-    }
-
     /**
      * Returns the connection that the message arrived on, for one-sided operations and all else.
      *
      * @return the channel
      */
     public RdmaChannel channel() {
-        return messenger.channel();
-    }
-
-    boolean isFence() {
-        return fence;
-    }
-
-    /** Answers a fence. */
-    void pass() {
-        messenger.send(Messenger.REPLY, correlation, Unpooled.EMPTY_BUFFER);
-    }
-
-    /** Tells the peer that the handler failed, if it still waits for a reply. */
-    void fail(Throwable cause) {
-        if (request && replied.compareAndSet(false, true)) {
-            messenger.sendFailure(correlation, cause);
-        }
-    }
-
-    /** Tells the peer that the server is overloaded, if it still waits for a reply. */
-    void refuse(long retryAfterNanos) {
-        if (request && replied.compareAndSet(false, true)) {
-            messenger.sendOverloaded(correlation, refusable, retryAfterNanos);
-        }
-    }
-
-    void setHandled(@Nullable ByteBuf message) {
-        handled = message;
-    }
-
-    @Nullable ByteBuf handled() {
-        return handled;
+        return (RdmaChannel) incoming.channel();
     }
 }

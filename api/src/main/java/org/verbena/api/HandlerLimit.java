@@ -64,6 +64,6 @@ final class HandlerLimit {
     /** How long the first that waits has waited; 0 if none does. */
     long longestWaitNanos(long nowNanos) {
         VirtualHandlers.Work first = queue.peek();
-        return first == null ? 0 : Math.max(0, nowNanos - first.exchange().arrivedNanos());
+        return first == null ? 0 : Math.max(0, nowNanos - first.incoming().arrivedNanos());
     }
 }

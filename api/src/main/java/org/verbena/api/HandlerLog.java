@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.channel.Channel;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
@@ -29,25 +30,27 @@ final class HandlerLog {
     /** Of the whole process: what the peers of all connections take is one program's fault. */
     private static final Interval REPLIES = new Interval();
 
-    private final RdmaChannel channel;
+    private final MessagePort port;
+    private final Channel channel;
     private final Interval failures = new Interval();
 
-    HandlerLog(RdmaChannel channel) {
-        this.channel = channel;
+    HandlerLog(MessagePort port) {
+        this.port = port;
+        channel = port.channel();
     }
 
     /** Any thread. */
-    void failed(Exchange exchange, Throwable failure) {
+    void failed(Incoming incoming, Throwable failure) {
         long others = failures.due(System.nanoTime());
         if (others >= 0) {
-            ConnectionStat stat = channel.stat();
+            ConnectionStat stat = port.stat();
             if (stat != null) {
                 stat.failed("the handler failed: " + failure);
             }
             LOG.error(
                     "{}: the handler failed on a {}{}",
                     channel,
-                    exchange.isRequest() ? "request" : "message",
+                    incoming.isRequest() ? "request" : "message",
                     others == 0 ? "" : " (and on " + others + " more that were not logged)",
                     failure);
         }
@@ -57,7 +60,7 @@ final class HandlerLog {
     void replyFailed(Throwable cause) {
         long others = REPLIES.due(System.nanoTime());
         if (others >= 0) {
-            ConnectionStat stat = channel.stat();
+            ConnectionStat stat = port.stat();
             if (stat != null) {
                 stat.failed("a reply could not be sent: " + cause);
             }

@@ -22,12 +22,22 @@ public enum LadderCapability {
         this.text = text;
     }
 
-    /** As in messages. */
-    String text() {
+    /**
+     * Names the capability as messages do.
+     *
+     * @return in lower case
+     */
+    public String description() {
         return text;
     }
 
-    boolean isAmong(EndpointCapabilities capabilities) {
+    /**
+     * Tells whether a connection has it.
+     *
+     * @param capabilities of the connection
+     * @return true if it has
+     */
+    public boolean isAmong(EndpointCapabilities capabilities) {
         return switch (this) {
             case ATOMICS -> capabilities.atomics();
             case IMMEDIATE_DATA -> capabilities.immediateData();

@@ -44,7 +44,10 @@ import org.verbena.transport.EndpointCapabilities;
  * @param <C> the channels' type
  */
 final class LadderConnect<C extends Channel> {
-    private static final Logger LOG = LoggerFactory.getLogger(RdmaLadder.class);
+    private static final Logger LOG = LoggerFactory.getLogger(LadderConnect.class);
+
+    /** The name of the rung that no provider carries. */
+    static final String TCP = "tcp";
 
     /** How long the loop of a rung may take before it begins to connect, the cost of a device's first use included. */
     private static final long BEGIN_MILLIS = 1_000;
@@ -58,7 +61,7 @@ final class LadderConnect<C extends Channel> {
     private final InetSocketAddress address;
     private final LadderOptions options;
     private final LadderMemory memory;
-    private final Class<C> type;
+    private final Kind<C> kind;
     private final Promise<C> promise;
     private final List<Rung> rungs;
     private final LadderFlight flight = new LadderFlight();
@@ -78,6 +81,27 @@ final class LadderConnect<C extends Channel> {
         BEGUN,
         UP,
         OVER
+    }
+
+    /**
+     * The kind of channels that are connected.
+     *
+     * @param <C> their type
+     */
+    interface Kind<C extends Channel> {
+        C cast(Channel channel);
+
+        /** What a connection can do; null for plain TCP, which is not tried where anything is needed. */
+        @Nullable EndpointCapabilities capabilities(Channel connected);
+
+        /** Whether plain TCP does not have an option. */
+        boolean isForProviders(ChannelOption<?> option);
+
+        /** The channel is the outcome. */
+        void mark(Channel channel, LadderResult result);
+
+        /** The failure of a connect. */
+        Exception failure(String message, boolean isTimeout);
     }
 
     /** What a rung is made of. */
@@ -151,7 +175,7 @@ final class LadderConnect<C extends Channel> {
      * @param options of the ladder
      * @param steps the rungs that are allowed, the best first
      * @param memory of addresses
-     * @param type of the channels
+     * @param kind of channels
      */
     LadderConnect(
             EventLoop loop,
@@ -160,13 +184,13 @@ final class LadderConnect<C extends Channel> {
             LadderOptions options,
             List<Step> steps,
             LadderMemory memory,
-            Class<C> type) {
+            Kind<C> kind) {
         this.loop = loop;
         this.template = template;
         this.address = address;
         this.options = options;
         this.memory = memory;
-        this.type = type;
+        this.kind = kind;
         handler = Objects.requireNonNull(template.config().handler(), "the bootstrap has no handler");
         promise = ((RdmaEventLoop) loop).notifier().newPromise();
         rungs = steps.stream().map(Rung::new).toList();
@@ -268,10 +292,10 @@ final class LadderConnect<C extends Channel> {
                     .channelFactory(rung.step.channels())
                     .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, leftMillis())
                     .handler(gate);
-            if (rung.step.name().equals(ConnectionProvider.TCP)) {
+            if (rung.step.name().equals(TCP)) {
                 template.config().options().keySet().stream()
-                        .filter(RdmaChannelOption::isOneOf)
-                        .forEach(option -> bootstrap.option(ShortForm.untyped(option), null));
+                        .filter(kind::isForProviders)
+                        .forEach(option -> bootstrap.option(option, null));
             }
             hedge0(rung, BEGIN_MILLIS);
             ChannelFuture connecting =
@@ -355,17 +379,17 @@ final class LadderConnect<C extends Channel> {
     }
 
     private String missing(Channel channel) {
-        if (!(channel instanceof AbstractRdmaChannel rdma)) {
-            return ""; // plain TCP is not tried where anything is needed
-        }
         if (options.needs().isEmpty()) {
             return "";
         }
-        EndpointCapabilities has = rdma.capabilities();
+        EndpointCapabilities has = kind.capabilities(channel);
+        if (has == null) {
+            return "";
+        }
         return options.needs().stream()
                 .filter(need -> !need.isAmong(has))
                 .sorted()
-                .map(LadderCapability::text)
+                .map(LadderCapability::description)
                 .collect(Collectors.joining(", no "));
     }
 
@@ -388,14 +412,14 @@ final class LadderConnect<C extends Channel> {
     private @Nullable Throwable open(Channel channel, LadderGate gate, LadderResult result) {
         ChannelHandlerContext context = channel.pipeline().context(gate);
         if (gate.hasEnded0(channel) && handler instanceof TakesEnded && !promise.isDone()) {
-            result.mark(channel);
+            kind.mark(channel, result);
             return null;
         }
         if (context == null || !channel.isActive() || promise.isDone()) {
             return new ConnectionException.Lost("connect to " + address + ": the connection was lost at once");
         }
         try {
-            result.mark(channel);
+            kind.mark(channel, result);
             gate.open0(context, handler, result);
             return null;
         } catch (RuntimeException failure) { // a handler that cannot be added again
@@ -440,7 +464,7 @@ final class LadderConnect<C extends Channel> {
         }
         end0(rung);
         remember0(rung, result);
-        if (!promise.trySuccess(type.cast(channel))) {
+        if (!promise.trySuccess(kind.cast(channel))) {
             channel.close();
         }
     }
@@ -453,9 +477,9 @@ final class LadderConnect<C extends Channel> {
                 memory.failed(
                         address, better.step.name(), result.passed().get(i).reason(), saturatedNanos());
             }
-            LadderStatistics.countPassed(better.step.name());
+            RungCounters.countPassed(better.step.name());
         }
-        LadderStatistics.countUsed(chosen.step.name());
+        RungCounters.countUsed(chosen.step.name());
         if (memory.used(address, chosen.step.name())) {
             LOG.info("{} is reached with {}: {}", address, chosen.step.name(), result.reason());
         }
@@ -489,12 +513,11 @@ final class LadderConnect<C extends Channel> {
         List<LadderResult.Passed> passed = new ArrayList<>();
         for (Rung rung : rungs) {
             passed.add(new LadderResult.Passed(rung.step.name(), rung.reason));
-            LadderStatistics.countPassed(rung.step.name());
+            RungCounters.countPassed(rung.step.name());
         }
         String reasons = reasons(passed);
         String minimum = options.minimumRung();
-        Exception failure = RdmaLadder.failure(
-                type,
+        Exception failure = kind.failure(
                 "connect to " + address + ": no rung of the ladder came up"
                         + (minimum == null ? "" : ", and none below " + minimum + " is allowed") + ": " + reasons,
                 isTimeout0());

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
  * never added to any other. Event loop only.
  */
 final class LadderGate extends ChannelDuplexHandler {
-    private static final Logger LOG = LoggerFactory.getLogger(RdmaLadder.class);
+    private static final Logger LOG = LoggerFactory.getLogger(LadderGate.class);
 
     private final Runnable onBegun;
 

@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import java.net.InetSocketAddress;
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.DefaultPromise;
@@ -34,7 +35,7 @@ import org.verbena.transport.ConnectionException;
  * sent is lost when the other end closes. SETTLED is the end: the best rung, a lost connection, or a closed client.
  */
 final class LadderMove {
-    private static final Logger LOG = LoggerFactory.getLogger(RdmaLadder.class);
+    private static final Logger LOG = LoggerFactory.getLogger(LadderMove.class);
 
     /** For how long at most the server may be behind with what was sent before; the client stays where it is then. */
     private static final long FENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
@@ -45,7 +46,7 @@ final class LadderMove {
         boolean canTry(List<String> rungs);
 
         /** Connects. */
-        Future<RdmaChannel> connect(List<String> rungs);
+        Future<? extends Channel> connect(List<String> rungs);
     }
 
     private enum Phase {
@@ -70,7 +71,7 @@ final class LadderMove {
     private Phase phase = Phase.WAITING;
     private boolean closing;
     private @Nullable Future<?> timer;
-    private @Nullable Future<RdmaChannel> climbing;
+    private @Nullable Future<? extends Channel> climbing;
     private @Nullable Link next;
     private LadderMoveFlight flight = new LadderMoveFlight();
     private final List<Channel> leaving = new ArrayList<>();
@@ -96,7 +97,7 @@ final class LadderMove {
     void begin() {
         Link first = links.link();
         onLoop(first.channel().eventLoop(), () -> {
-            boolean fences = first.channel().peerTakes0(ShortForm.TAKES_FENCES);
+            boolean fences = first.messenger().peerTakes0(Messenger.TAKES_FENCES);
             bring(() -> begin0(first, fences));
         });
     }
@@ -179,16 +180,16 @@ final class LadderMove {
                 return;
             }
             phase = Phase.CLIMBING;
-            Future<RdmaChannel> connecting = climb.connect(better);
+            Future<? extends Channel> connecting = climb.connect(better);
             climbing = connecting;
-            connecting.addListener((Future<RdmaChannel> done) -> bring(() -> climbed0(done)));
+            connecting.addListener(done -> bring(() -> climbed0(connecting)));
         } catch (RuntimeException failure) {
             LOG.debug("{}: cannot try {}", links.link().channel(), better, failure);
             wait0();
         }
     }
 
-    private void climbed0(Future<RdmaChannel> done) {
+    private void climbed0(Future<? extends Channel> done) {
         climbing = null;
         if (phase != Phase.CLIMBING) { // closed, or lost, meanwhile
             if (done.isSuccess()) {
@@ -260,9 +261,9 @@ final class LadderMove {
     }
 
     private void opened0(Link old, Link up, boolean moved) {
-        flight.finish(up.channel().remoteAddress(), rung(old), rung(up), moved);
+        flight.finish((InetSocketAddress) up.channel().remoteAddress(), rung(old), rung(up), moved);
         if (moved) {
-            LadderStatistics.countMovedUp(rung(up));
+            RungCounters.countMovedUp(rung(up));
             LOG.info("{} has moved up from {} to {}", up.channel(), rung(old), rung(up));
             arrive0(up);
         } else {
@@ -297,7 +298,7 @@ final class LadderMove {
             waiting.cancel(false);
             timer = null;
         }
-        Future<RdmaChannel> connecting = climbing;
+        Future<? extends Channel> connecting = climbing;
         if (connecting != null) {
             connecting.cancel(false);
         }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * first is used, and the best of those that are up by then. Rungs that were passed over are remembered for their
  * address: for that time they are tried last, not first.
  *
- * @param rungs names of providers, the best first, and {@link ConnectionProvider#TCP} for plain TCP, which is for
+ * @param rungs names of providers, the best first, and {@code tcp} for plain TCP, which is for
  *     streams alone: connections of messages ignore it. No name twice
  * @param hedgeDelay how long a rung may take before the next one is tried as well, 1 ms or more; counted in
  *     milliseconds. 250 ms as RFC 8305 recommends
@@ -38,7 +38,7 @@ public record LadderOptions(
      * connection stays on its rung.
      */
     public static final LadderOptions DEFAULTS = new LadderOptions(
-            List.of("verbs", "soft", ConnectionProvider.TCP),
+            List.of("verbs", "soft", "tcp"),
             Duration.ofMillis(250),
             Duration.ofMinutes(10),
             null,
@@ -69,7 +69,7 @@ public record LadderOptions(
     /**
      * The same with other rungs, the best first. The minimum rung must be among them.
      *
-     * @param names of providers, and {@link ConnectionProvider#TCP}
+     * @param names of providers, and {@code tcp}
      * @return changed options
      */
     public LadderOptions withRungs(String... names) {
@@ -151,10 +151,5 @@ public record LadderOptions(
     public LadderOptions withMoveUp(Duration every) {
         return new LadderOptions(
                 rungs, hedgeDelay, memory, minimumRung, needs, Objects.requireNonNull(every, "the time is null"));
-    }
-
-    /** The same with some of the rungs alone, which need not go down to the minimum. */
-    LadderOptions among(List<String> some) {
-        return new LadderOptions(some, hedgeDelay, memory, null, needs, null);
     }
 }

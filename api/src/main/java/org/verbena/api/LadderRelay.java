@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
@@ -15,13 +16,32 @@ import java.util.concurrent.RejectedExecutionException;
  * messages. Event loop of the rung only.
  */
 final class LadderRelay extends ChannelInboundHandlerAdapter {
-    private final LadderSocketChannel above;
+    /** The channel above. On its event loop, but for that itself. */
+    interface Host {
+        EventLoop eventLoop();
+
+        /** Takes what the rung receives. */
+        LadderInbound inbound0();
+
+        void onRungWritability0();
+
+        void onRungOutputShutdown0();
+
+        /** A user event that concerns handlers. */
+        void onRungEvent0(Object event);
+
+        void onRungException0(Throwable cause);
+
+        void onRungInactive0(Channel ended);
+    }
+
+    private final Host above;
     private final EventLoop home;
 
     /** Messages of the batch that has not ended, where the channel above has another loop. */
     private List<Object> batch = new ArrayList<>(0);
 
-    LadderRelay(LadderSocketChannel above) {
+    LadderRelay(Host above) {
         this.above = above;
         home = above.eventLoop();
     }

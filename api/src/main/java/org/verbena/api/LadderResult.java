@@ -13,13 +13,14 @@ import org.jspecify.annotations.Nullable;
  * a user event, before {@code channelActive}.
  *
  * @param address that was connected to
- * @param rung {@code verbs}, {@code soft} ..., or {@link ConnectionProvider#TCP}
+ * @param rung {@code verbs}, {@code soft} ..., or {@code tcp}
  * @param passed the better rungs, the best first; empty if there are none
  * @param attempts the rungs that were tried, in the order in which they began; the chosen one is among them
  */
 public record LadderResult(InetSocketAddress address, String rung, List<Passed> passed, List<Attempt> attempts) {
 
-    private static final AttributeKey<LadderResult> ATTRIBUTE = AttributeKey.valueOf("verbena.ladder");
+    /** The attribute of channels, {@code verbena.ladder}. */
+    public static final AttributeKey<LadderResult> ATTRIBUTE = AttributeKey.valueOf("verbena.ladder");
 
     /** Copies the lists. */
     public LadderResult {
@@ -59,12 +60,6 @@ public record LadderResult(InetSocketAddress address, String rung, List<Passed> 
      */
     public static @Nullable LadderResult of(Channel channel) {
         return channel.attr(ATTRIBUTE).get();
-    }
-
-    /** Marks the channel that was chosen. */
-    void mark(Channel channel) {
-        channel.attr(ATTRIBUTE).set(this);
-        channel.attr(ConnectionProvider.ATTRIBUTE).set(new ConnectionProvider(rung, reason()));
     }
 
     /**

@@ -20,7 +20,6 @@ import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.channel.socket.nio.NioSocketChannel;
-import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -186,11 +185,6 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         if (isRegistered()) {
             onLoop(null, inbound::stop);
         }
-    }
-
-    /** Takes what the rung delivers. Event loop only. */
-    LadderInbound inbound0() {
-        return inbound;
     }
 
     /** Closes this channel, and with it its rung; if its loop has ended, the rung alone. Any thread. */
@@ -446,7 +440,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     private final class Relaying extends ChannelInitializer<Channel> implements LadderConnect.TakesEnded {
         @Override
         protected void initChannel(Channel used) {
-            used.pipeline().addLast(new LadderRelay(LadderSocketChannel.this));
+            used.pipeline().addLast(new LadderRelay(host));
         }
     }
 
@@ -515,7 +509,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
 
     @SuppressWarnings("deprecation") // the base class remembers the addresses that were asked for
     private void activate0(ConnectAttempt made, LadderResult result) {
-        result.mark(this);
+        RdmaLadder.mark(this, result);
         invalidateLocalAddress();
         invalidateRemoteAddress();
         state = State.ACTIVE;
@@ -543,7 +537,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
 
     // ---- events of the rung, on this channel's loop
 
-    void onRungWritability0() {
+    private void onRungWritability0() {
         SocketChannel used = rung;
         ChannelOutboundBuffer buffer = unsafe().outboundBuffer();
         if (used == null || buffer == null) {
@@ -561,13 +555,13 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     }
 
     /** By this channel, or by a rung that cannot send any more. */
-    void onRungOutputShutdown0() {
+    private void onRungOutputShutdown0() {
         if (!outputShutdown && isActive() && unsafe() instanceof AbstractUnsafe netty) {
             netty.shutdownOutput(voidPromise());
         }
     }
 
-    void onRungEvent0(Object event) {
+    private void onRungEvent0(Object event) {
         inbound.onEvent(() -> {
             if (isActive()) {
                 pipeline().fireUserEventTriggered(event);
@@ -575,7 +569,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         });
     }
 
-    void onRungException0(Throwable cause) {
+    private void onRungException0(Throwable cause) {
         lost = true;
         inbound.onEvent(() -> {
             if (isActive()) {
@@ -584,7 +578,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         });
     }
 
-    void onRungInactive0(Channel ended) {
+    private void onRungInactive0(Channel ended) {
         if (!ended.equals(rung)) {
             return; // before it was this channel's, which up0 sees
         }
@@ -595,7 +589,37 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     }
 
     /** What the two directions see of this channel. */
-    private final class LadderHost implements LadderInbound.Host, LadderOutbound.Host {
+    private final class LadderHost implements LadderInbound.Host, LadderOutbound.Host, LadderRelay.Host {
+        @Override
+        public LadderInbound inbound0() {
+            return inbound;
+        }
+
+        @Override
+        public void onRungWritability0() {
+            LadderSocketChannel.this.onRungWritability0();
+        }
+
+        @Override
+        public void onRungOutputShutdown0() {
+            LadderSocketChannel.this.onRungOutputShutdown0();
+        }
+
+        @Override
+        public void onRungEvent0(Object event) {
+            LadderSocketChannel.this.onRungEvent0(event);
+        }
+
+        @Override
+        public void onRungException0(Throwable cause) {
+            LadderSocketChannel.this.onRungException0(cause);
+        }
+
+        @Override
+        public void onRungInactive0(Channel ended) {
+            LadderSocketChannel.this.onRungInactive0(ended);
+        }
+
         @Override
         public ChannelPipeline pipeline() {
             return LadderSocketChannel.this.pipeline();

@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.LongAdder;
 /**
  * How often the clients of this process that connect by a ladder ({@link RdmaLadder}) used a rung, and passed it over.
  *
- * @param rung {@code verbs}, {@code soft} ..., or {@link ConnectionProvider#TCP}
+ * @param rung {@code verbs}, {@code soft} ..., or {@code tcp}
  * @param used connections that it carries or carried
  * @param passed how often it did not come up, was not tried, or lacked what was needed, whether a lower rung was
  *     used then or none
@@ -28,25 +28,7 @@ public record LadderStatistics(String rung, long used, long passed, long movedUp
      * @return the figures; 0 for one that no ladder has tried
      */
     public static LadderStatistics of(String rung) {
-        Counters counters = BY_RUNG.get(rung);
-        return counters == null
-                ? new LadderStatistics(rung, 0, 0, 0)
-                : new LadderStatistics(rung, counters.used.sum(), counters.passed.sum(), counters.movedUp.sum());
-    }
-
-    static void countUsed(String rung) {
-        counters(rung).used.increment();
-    }
-
-    static void countPassed(String rung) {
-        counters(rung).passed.increment();
-    }
-
-    static void countMovedUp(String rung) {
-        counters(rung).movedUp.increment();
-    }
-
-    private static Counters counters(String rung) {
-        return BY_RUNG.computeIfAbsent(rung, name -> new Counters(new LongAdder(), new LongAdder(), new LongAdder()));
+        RungCounters counters = RungCounters.of(rung);
+        return new LadderStatistics(rung, counters.used(), counters.passed(), counters.movedUp());
     }
 }

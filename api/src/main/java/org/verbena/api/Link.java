@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.channel.Channel;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ConnectionException;
 
@@ -11,14 +12,14 @@ import org.verbena.transport.ConnectionException;
  * @param ladder the rung that it is; null without a ladder
  */
 record Link(
-        RdmaChannel channel, Messenger messenger, @Nullable LadderResult ladder) {
+        Channel channel, Messenger messenger, @Nullable LadderResult ladder) {
 
     /**
      * That of a channel which has connected.
      *
      * @throws ConnectionException.Lost it has closed since
      */
-    static Link of(RdmaChannel channel) {
+    static Link of(Channel channel) {
         Messenger messenger = channel.pipeline().get(Messenger.class);
         if (messenger == null) { // a channel that has closed has no handlers
             throw new ConnectionException.Lost(

@@ -5,7 +5,7 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoEventLoopGroup;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.ProviderSet;
+import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**

@@ -1,5 +1,7 @@
 package org.verbena.api;
 
+import org.verbena.transport.spi.RateLimitedLog;
+import io.netty.channel.Channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelDuplexHandler;
@@ -36,11 +38,11 @@ import org.verbena.transport.ConnectionException;
  * }</pre>
  *
  * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds. It
- * goes only to servers that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers
+ * goes only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers
  * only timed requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
  *
  * <p>A fence asks for an empty reply when the messages in front of it have been handled, and a leave has the server
- * close the connection. They go to servers that {@linkplain ShortForm#TAKES_FENCES announced} it, from a client that
+ * close the connection. They go to servers that {@linkplain #TAKES_FENCES announced} it, from a client that
  * moves to another connection.
  */
 final class Messenger extends ChannelDuplexHandler {
@@ -54,6 +56,12 @@ final class Messenger extends ChannelDuplexHandler {
     static final int OVERLOADED = 5;
     static final int FENCE = 6;
     static final int LEAVE = 7;
+
+    /** What a server announces in the handshake: it takes requests that say how long their client waits. */
+    static final int TAKES_TIMED_REQUESTS = 1;
+
+    /** The same: it answers a fence, and closes when its client leaves. */
+    static final int TAKES_FENCES = 2;
 
     private static final int HEADER_BYTES = 8;
     private static final int TIME_BYTES = 4;
@@ -73,8 +81,9 @@ final class Messenger extends ChannelDuplexHandler {
     /** How much of an exception's text is sent to the peer, in characters. */
     private static final int FAILURE_CHARS = 1000;
 
-    private final RdmaChannel channel;
-    private final MessageHandler handler;
+    private final MessagePort port;
+    private final Channel channel;
+    private final Serving.Handler handler;
 
     /**
      * Whether to read nothing while the channel is unwritable. Only one end may do so, or both could wait for each
@@ -112,7 +121,7 @@ final class Messenger extends ChannelDuplexHandler {
     private ChannelHandlerContext self;
 
     // Confined to the event loop.
-    private final Exchange plain = Exchange.ofMessage(this);
+    private final Incoming plain = Incoming.ofMessage(this);
     /** The message that a handler on the loop has now. */
     private @Nullable ByteBuf handled;
 
@@ -127,8 +136,9 @@ final class Messenger extends ChannelDuplexHandler {
     /** It was auto-read that asked. */
     private boolean isHeldByAutoRead;
 
-    private Messenger(RdmaChannel channel, Serving serving, @Nullable Links links) {
-        this.channel = channel;
+    private Messenger(MessagePort port, Serving serving, @Nullable Links links) {
+        this.port = port;
+        channel = port.channel();
         this.links = links;
         pausesReading = links == null;
         handler = serving.handler();
@@ -136,32 +146,42 @@ final class Messenger extends ChannelDuplexHandler {
         counters = serving.counters();
         queueAge = serving.queueAge();
         virtual = serving.virtualThreads() ? new VirtualHandlers(this, serving.limit()) : null;
-        log = new HandlerLog(channel);
+        log = new HandlerLog(port);
         notifier = ((RdmaEventLoop) channel.eventLoop()).notifier();
         limit = new SendLimit(serving.bounds());
         requests = new Requests(this, serving.retries(), links == null ? new LongAdder() : links.lateReplies(), limit);
     }
 
-    static Messenger ofClient(RdmaChannel channel, Serving serving, Links links) {
-        return new Messenger(channel, serving, links);
+    static Messenger ofClient(MessagePort port, Serving serving, Links links) {
+        return new Messenger(port, serving, links);
     }
 
-    static Messenger ofServer(RdmaChannel channel, Serving serving) {
-        return new Messenger(channel, serving, null);
+    static Messenger ofServer(MessagePort port, Serving serving) {
+        return new Messenger(port, serving, null);
     }
 
     /** Only servers have requests to take. The connection is not made before its handlers are there. */
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
         self = context;
-        channel.reserveHeader0(HEADER_BYTES + TIME_BYTES);
+        port.reserveHeader0(HEADER_BYTES + TIME_BYTES);
         if (pausesReading) {
-            channel.announce0(ShortForm.TAKES_TIMED_REQUESTS | ShortForm.TAKES_FENCES);
+            port.announce0(TAKES_TIMED_REQUESTS | TAKES_FENCES);
         }
     }
 
-    RdmaChannel channel() {
+    Channel channel() {
         return channel;
+    }
+
+    /** Whether the peer's program announced this feature. Event loop only. */
+    boolean peerTakes0(int feature) {
+        return port.peerTakes0(feature);
+    }
+
+    /** What {@code verbena stat} shows of the channel; null if nothing. Any thread. */
+    @Nullable ConnectionStat stat() {
+        return port.stat();
     }
 
     /** In registered memory; null stays null, which {@link #send} refuses. */
@@ -277,8 +297,8 @@ final class Messenger extends ChannelDuplexHandler {
      *
      * @throws IllegalStateException the message would be released during the send
      */
-    void checkKept(Exchange exchange, ByteBuf message) {
-        ByteBuf now = exchange.handled();
+    void checkKept(Incoming incoming, ByteBuf message) {
+        ByteBuf now = incoming.handled();
         if (now == null && channel.eventLoop().inEventLoop()) {
             now = handled;
         }
@@ -498,7 +518,7 @@ final class Messenger extends ChannelDuplexHandler {
                 replyFailed(correlation, cause());
                 return;
             }
-            ConnectionStat stat = channel.stat();
+            ConnectionStat stat = port.stat();
             if (stat != null && channel.eventLoop().inEventLoop()) {
                 stat.answered0(System.nanoTime() - arrivedNanos);
             }
@@ -549,14 +569,14 @@ final class Messenger extends ChannelDuplexHandler {
         int kind = (int) (header >>> KIND_SHIFT);
         long correlation = header & CORRELATION_MASK;
         switch (kind) {
-            case MESSAGE -> receive(virtual == null ? plain : Exchange.ofMessage(this), frame);
-            case REQUEST -> receive(Exchange.ofRequest(this, correlation, channel.arrivalNanos0()), frame);
+            case MESSAGE -> receive(virtual == null ? plain : Incoming.ofMessage(this), frame);
+            case REQUEST -> receive(Incoming.ofRequest(this, correlation, port.arrivalNanos0()), frame);
             case TIMED_REQUEST -> receiveTimed(correlation, frame);
             case REPLY -> requests.answered0(correlation, frame, readBeganNanos);
             case FAILURE -> requests.failed0(correlation, frame, readBeganNanos);
             case OVERLOADED ->
                 requests.refused0(correlation, TimeUnit.MICROSECONDS.toNanos(readMicros(OVERLOADED, frame)), frame);
-            case FENCE -> receive(Exchange.ofFence(this, correlation), frame);
+            case FENCE -> receive(Incoming.ofFence(this, correlation), frame);
             case LEAVE -> {
                 frame.release();
                 channel.close();
@@ -586,19 +606,19 @@ final class Messenger extends ChannelDuplexHandler {
     private void receiveTimed(long correlation, ByteBuf frame) {
         long micros = readMicros(TIMED_REQUEST, frame);
         long timeNanos = micros == UNLIMITED_MICROS ? Long.MAX_VALUE : TimeUnit.MICROSECONDS.toNanos(micros);
-        receive(Exchange.ofTimedRequest(this, correlation, channel.arrivalNanos0(), timeNanos), frame);
+        receive(Incoming.ofTimedRequest(this, correlation, port.arrivalNanos0(), timeNanos), frame);
     }
 
-    private void receive(Exchange exchange, ByteBuf message) {
+    private void receive(Incoming incoming, ByteBuf message) {
         VirtualHandlers elsewhere = virtual;
         if (elsewhere != null) {
-            elsewhere.start(exchange, message);
+            elsewhere.start(incoming, message);
             return;
         }
         ByteBuf outer = handled;
         handled = message;
         try {
-            handle(exchange, message);
+            handle(incoming, message);
         } finally {
             handled = outer;
         }
@@ -609,33 +629,33 @@ final class Messenger extends ChannelDuplexHandler {
      * message. Of a connection that is gone, messages are handled and requests are not. On the loop, or on a virtual
      * thread.
      */
-    void handle(Exchange exchange, ByteBuf message) {
-        if (exchange.isFence()) {
+    void handle(Incoming incoming, ByteBuf message) {
+        if (incoming.isFence()) {
             message.release();
-            exchange.pass();
+            incoming.pass();
             return;
         }
-        if (exchange.isRequest() && isGone()) {
+        if (incoming.isRequest() && isGone()) {
             message.release();
             counters.countAbandoned();
             return;
         }
-        if (exchange.isExpired()) {
+        if (incoming.isExpired()) {
             message.release();
             counters.countExpired();
             return;
         }
-        if (queueAge != null && exchange.isRequest()) {
+        if (queueAge != null && incoming.isRequest()) {
             long now = System.nanoTime();
-            long waitedNanos = now - exchange.arrivedNanos();
+            long waitedNanos = now - incoming.arrivedNanos();
             if (queueAge.refuses(waitedNanos, now)) {
-                refuse(exchange, message, waitedNanos);
+                refuse(incoming, message, waitedNanos);
                 return;
             }
         }
         Throwable failure = null;
         try {
-            handler.onMessage(exchange, message);
+            handler.onMessage(incoming, message);
         } catch (Throwable thrown) {
             failure = thrown;
         }
@@ -645,16 +665,16 @@ final class Messenger extends ChannelDuplexHandler {
             failure = gaveAway();
         }
         if (failure != null) {
-            log.failed(exchange, failure);
-            exchange.fail(failure);
+            log.failed(incoming, failure);
+            incoming.fail(failure);
         }
     }
 
     /** Refuses a request, since the server is overloaded. On the loop, or on a virtual thread. */
-    void refuse(Exchange exchange, ByteBuf message, long retryAfterNanos) {
+    void refuse(Incoming incoming, ByteBuf message, long retryAfterNanos) {
         message.release();
         counters.countOverloaded();
-        exchange.refuse(retryAfterNanos);
+        incoming.refuse(retryAfterNanos);
     }
 
     @Override
@@ -715,11 +735,11 @@ final class Messenger extends ChannelDuplexHandler {
 
     /** Anyone who reaches a server's port can cause these lines, so their number is limited. */
     private void warn(String line) {
-        RdmaServerChannel server = channel.parent();
-        if (server == null) {
+        RateLimitedLog strangers = port.strangers();
+        if (strangers == null) {
             LOG.warn("{}", line);
         } else {
-            server.strangers().warn(line);
+            strangers.warn(line);
         }
     }
 

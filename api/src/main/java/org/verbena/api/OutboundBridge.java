@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.buffer.ByteBufHolder;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
@@ -39,6 +40,9 @@ final class OutboundBridge {
 
         /** Ends the connection for a local reason that is reported to promises, not to the pipeline as well. */
         void abortLocally0(Throwable cause);
+
+        /** Hands over a message of another kind than bytes and files. */
+        void sendRaw0(Object message, MessageConnection open, OperationCallback onSent);
 
         EventLoop eventLoop();
 
@@ -186,10 +190,12 @@ final class OutboundBridge {
             // this
             // one is the connection's.
             open.send(buffer.retain(), onSent, null);
-        } else if (message instanceof RdmaMessage raw) {
-            open.sendRaw(raw.content().retain(), raw.opcode(), raw.flags(), raw.word(), onSent, null);
-        } else if (!files.send((FileRegion) message, open, onSent)) {
-            return false;
+        } else if (message instanceof FileRegion file) {
+            if (!files.send(file, open, onSent)) {
+                return false;
+            }
+        } else {
+            host.sendRaw0(message, open, onSent);
         }
         handedOver++;
         if (left != Integer.MAX_VALUE) {
@@ -229,10 +235,11 @@ final class OutboundBridge {
     }
 
     private static int readableBytes(@Nullable Object message) {
-        if (message instanceof RdmaMessage raw) {
-            return raw.content().readableBytes();
-        }
-        return message instanceof ByteBuf buffer ? buffer.readableBytes() : 0;
+        return switch (message) {
+            case ByteBuf buffer -> buffer.readableBytes();
+            case ByteBufHolder raw -> raw.content().readableBytes();
+            case null, default -> 0;
+        };
     }
 
     /** Removes messages that were cancelled before they were flushed, up to the first that was not. */

@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import java.nio.charset.StandardCharsets;
 import io.netty.channel.IoEventLoop;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -34,7 +35,10 @@ import org.verbena.transport.spi.ListenerHandler;
  * <p>A listener of another provider lives on a loop of that provider; what it reports is brought here. Event loop only.
  */
 final class PortListeners {
-    private static final Logger LOG = LoggerFactory.getLogger(RdmaServerChannel.class);
+    private static final Logger LOG = LoggerFactory.getLogger(PortListeners.class);
+
+    /** What a peer is told whose request comes too late. */
+    static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
 
     /**
      * How many numbers are tried where any will do. Two port spaces rarely collide even once; an iWARP device holds the
@@ -315,7 +319,7 @@ final class PortListeners {
         }
 
         private void arrived(Arrival arrival) {
-            bring(() -> owner.onArrival0(arrival), () -> arrival.reject(RdmaServerChannel.CLOSING));
+            bring(() -> owner.onArrival0(arrival), () -> arrival.reject(CLOSING));
         }
 
         @Override

@@ -26,8 +26,6 @@ import org.verbena.transport.QueuePairRoute;
  * so do iWARP devices.
  */
 public final class QueuePairExchangeAddress extends SocketAddress {
-    private static final Logger LOG = LoggerFactory.getLogger(QueuePairExchangeAddress.class);
-
     @Serial
     private static final long serialVersionUID = 1L;
 
@@ -61,25 +59,6 @@ public final class QueuePairExchangeAddress extends SocketAddress {
      */
     public QueuePairExchange exchange() {
         return exchange;
-    }
-
-    /** What this end is in the handshake of messages. */
-    Role role() {
-        return exchange.answers() ? Role.ACCEPTOR : Role.INITIATOR;
-    }
-
-    /** The exchange; where this end answers, with a server's checks of its peer. */
-    QueuePairExchange checked(MessageOptions options, @Nullable PreSharedKeys keys) {
-        return exchange.answers() ? new CheckedExchange(exchange, options, keys) : exchange;
-    }
-
-    /** No provider has taken it. */
-    void giveUp0() {
-        try {
-            exchange.giveUp();
-        } catch (RuntimeException thrown) {
-            LOG.warn("giveUp of {} threw", this, thrown);
-        }
     }
 
     @Override

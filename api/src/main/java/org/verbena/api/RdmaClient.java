@@ -216,7 +216,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return the channel
      */
     public RdmaChannel channel() {
-        return links.link().channel();
+        return (RdmaChannel) links.link().channel();
     }
 
     /**
@@ -558,14 +558,14 @@ public final class RdmaClient implements AutoCloseable {
             RdmaEventLoopGroup group = shared != null
                     ? shared
                     : rungs == null
-                            ? ShortForm.newGroup(provider, internet, 1, loopOptions)
+                            ? new RdmaEventLoopGroup(ProviderChoice.choose(provider, internet), 1, null, loopOptions)
                             : new RdmaEventLoopGroup(rungs, 1, null, loopOptions);
             Retries shares = retries > 0 ? new Retries(retries) : null;
             Links links = new Links(rungs != null && rungs.moveUp() != null);
             Bootstrap bootstrap = new Bootstrap().group(group).handler(new ChannelInitializer<RdmaChannel>() {
                 @Override
                 protected void initChannel(RdmaChannel connecting) {
-                    connecting.pipeline().addLast(Messenger.ofClient(connecting, serving(connecting, shares), links));
+                    connecting.pipeline().addLast(Messenger.ofClient(connecting.host(), serving(connecting, shares), links));
                 }
             });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
@@ -620,7 +620,8 @@ public final class RdmaClient implements AutoCloseable {
 
                 @Override
                 public Future<RdmaChannel> connect(List<String> rungs) {
-                    return RdmaLadder.connectMessages(bootstrap, address, options.among(rungs));
+                    return RdmaLadder.connectMessages(bootstrap, address, new LadderOptions(
+                                    rungs, options.hedgeDelay(), options.memory(), null, options.needs(), null));
                 }
             });
             move.begin();
@@ -630,7 +631,7 @@ public final class RdmaClient implements AutoCloseable {
         private Serving serving(RdmaChannel channel, @Nullable Retries shares) {
             RdmaProvider carrier = Objects.requireNonNull(LoopGroup.providerOf(channel.eventLoop()));
             return new Serving(
-                    handler, virtualThreads, false, new RequestCounters(carrier), null, null, shares, pendingBounds);
+                    Exchange.handlerOf(handler), virtualThreads, false, new RequestCounters(carrier), null, null, shares, pendingBounds);
         }
 
         /**

@@ -204,7 +204,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
      * @return a snapshot, weakly consistent
      */
     public DatagramStatistics statistics() {
-        return counters.snapshot();
+        return DatagramStatistics.of(counters);
     }
 
     /**
@@ -303,7 +303,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     }
 
     private static Throwable forBind0(Throwable cause) {
-        return cause instanceof RdmaException refused ? RdmaSocketChannel.asBindException(refused) : cause;
+        return cause instanceof RdmaException refused ? SocketExceptions.bind(refused) : cause;
     }
 
     private void open0(InetSocketAddress local, @Nullable InetSocketAddress toward) {
@@ -388,7 +388,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         connectedPeer = peer == null || peer.queuePairNumber() == DatagramPeer.MULTICAST ? null : peer;
         DatagramInbound receives = inbound;
         if (receives != null) {
-            receives.forgetLastSender0();
+            receives.forgetAddresses0();
         }
     }
 
@@ -537,7 +537,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
                 ? limits.maxMessagesPerRead()
                 : METADATA.defaultMaxMessagesPerRead();
         int delivered = 0;
-        RdmaDatagramPacket packet;
+        DatagramPacket packet;
         while (delivered < most && readPending && isOpen() && (packet = receives.poll0()) != null) {
             delivered++;
             pipeline().fireChannelRead(packet);
@@ -756,7 +756,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         public void onResolved(DatagramEndpoint from, DatagramDestination destination, @Nullable Throwable cause) {
             DatagramInbound receives = inbound;
             if (receives != null) {
-                receives.forgetLastSender0();
+                receives.forgetAddresses0();
             }
             if (destination.equals(connecting)) {
                 if (cause == null) {
@@ -900,16 +900,23 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         }
 
         @Override
-        public RdmaDatagramAddress senderOf0(DatagramPeer peer) {
-            InetSocketAddress connected = remoteAddress;
-            return connectedPeer != null && connected != null
-                    ? new RdmaDatagramAddress(peer, connected.getPort())
-                    : destinations.senderOf(peer);
+        public @Nullable DatagramPeer named0(InetSocketAddress address) {
+            return address instanceof RdmaDatagramAddress known ? known.peer() : null;
         }
 
         @Override
-        public RdmaDatagramPacket packet0(
-                ByteBuf content, RdmaDatagramAddress sender, boolean hasImmediateData, int immediateData) {
+        public InetSocketAddress addressOf0(DatagramPeer sender) {
+            InetSocketAddress connected = remoteAddress;
+            if (connectedPeer != null && connected != null) {
+                return new RdmaDatagramAddress(sender, connected.getPort());
+            }
+            int port = destinations.portOf(sender);
+            return new RdmaDatagramAddress(port == 0 ? sender : DatagramDestinations.sourceOf(sender), port);
+        }
+
+        @Override
+        public DatagramPacket packet0(
+                ByteBuf content, InetSocketAddress sender, boolean hasImmediateData, int immediateData) {
             return new RdmaDatagramPacket(content, boundAddress, sender, hasImmediateData, immediateData);
         }
     }

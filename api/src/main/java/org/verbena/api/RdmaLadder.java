@@ -1,5 +1,7 @@
 package org.verbena.api;
 
+import org.verbena.transport.EndpointCapabilities;
+import io.netty.channel.ChannelOption;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
@@ -133,7 +135,7 @@ public final class RdmaLadder {
                 steps.add(new LadderConnect.Step(name, loop, plain, obstacleOfTcp(options, hasKeys)));
             }
         }
-        return new LadderConnect<>(loop, bootstrap, resolved, options, steps, memory, type).connect();
+        return new LadderConnect<>(loop, bootstrap, resolved, options, steps, memory, new Kind<>(type)).connect();
     }
 
     private static RdmaEventLoopGroup groupOf(@Nullable EventLoopGroup group) {
@@ -208,12 +210,45 @@ public final class RdmaLadder {
         return "it is not on the class path";
     }
 
-    /** The exception of a kind of channel. */
-    static Exception failure(Class<? extends Channel> type, String message, boolean isTimeout) {
-        if (type == RdmaChannel.class) {
-            return isTimeout ? new ConnectionException.TimedOut(message) : new ConnectionException(message);
+    /** Lets a channel say which rung it is. */
+    static void mark(Channel channel, LadderResult result) {
+        channel.attr(LadderResult.ATTRIBUTE).set(result);
+        channel.attr(ConnectionProvider.ATTRIBUTE).set(new ConnectionProvider(result.rung(), result.reason()));
+    }
+
+    /**
+     * Messages or bytes.
+     *
+     * @param type {@link RdmaChannel}, or that of sockets
+     */
+    private record Kind<C extends Channel>(Class<C> type) implements LadderConnect.Kind<C> {
+        @Override
+        public C cast(Channel channel) {
+            return type.cast(channel);
         }
-        return isTimeout ? new ConnectTimeoutException(message) : new ConnectException(message);
+
+        @Override
+        public @Nullable EndpointCapabilities capabilities(Channel connected) {
+            return connected instanceof AbstractRdmaChannel rdma ? rdma.capabilities() : null;
+        }
+
+        @Override
+        public boolean isForProviders(ChannelOption<?> option) {
+            return RdmaChannelOption.isOneOf(option);
+        }
+
+        @Override
+        public void mark(Channel channel, LadderResult result) {
+            RdmaLadder.mark(channel, result);
+        }
+
+        @Override
+        public Exception failure(String message, boolean isTimeout) {
+            if (type == RdmaChannel.class) {
+                return isTimeout ? new ConnectionException.TimedOut(message) : new ConnectionException(message);
+            }
+            return isTimeout ? new ConnectTimeoutException(message) : new ConnectException(message);
+        }
     }
 
     /** Those of all rungs that could work here, whatever they serve at the moment. */

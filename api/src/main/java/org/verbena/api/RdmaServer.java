@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import org.verbena.transport.provider.ProviderSet;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
@@ -439,6 +440,7 @@ public final class RdmaServer implements AutoCloseable {
                     NameLookup.SYSTEM.addresses(purpose, host, 0).getFirst(), port);
             boolean describe = describeFailures;
             boolean virtual = virtualThreads;
+            Serving.Handler handling = Exchange.handlerOf(handler);
             SendLimit.Bounds bounds = pendingBounds;
             if (maxRunning > 0 && !virtual) {
                 throw new IllegalStateException("maxHandlers limits handlers on virtual threads: build with"
@@ -448,7 +450,7 @@ public final class RdmaServer implements AutoCloseable {
             Function<EventExecutor, @Nullable QueueAge> ages = queueAges();
             RdmaEventLoopGroup shared = sharedGroup;
             RdmaEventLoopGroup group =
-                    shared == null ? ShortForm.newServerGroup(provider, address, threads, loopOptions) : shared;
+                    shared == null ? new RdmaEventLoopGroup(ProviderSet.choose(provider, address), threads, null, loopOptions) : shared;
             Consumer<RdmaChannel> onActive = onConnect;
             ServerChildren children = new ServerChildren();
             ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);
@@ -460,12 +462,12 @@ public final class RdmaServer implements AutoCloseable {
                         @Override
                         protected void initChannel(RdmaChannel accepted) {
                             children.add(accepted);
-                            accepted.pipeline().addLast(new Welcome(accepted, connections, onActive));
+                            accepted.pipeline().addLast(new Welcome<>(accepted, connections, onActive));
                             accepted.pipeline()
                                     .addLast(Messenger.ofServer(
-                                            accepted,
+                                            accepted.host(),
                                             new Serving(
-                                                    handler,
+                                                    handling,
                                                     virtual,
                                                     describe,
                                                     countersOf(accepted, counters),

@@ -46,7 +46,6 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     private static final byte[] GONE = {};
 
     private static final byte[] BUSY = "the server's backlog is full; try again".getBytes(StandardCharsets.US_ASCII);
-    static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
 
     /** Why a plain connection was closed, for the log. */
     static final String KEYS_WITHOUT_PLAIN = "the server's clients prove pre-shared keys, which plain TCP cannot do:"
@@ -55,10 +54,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     private final RdmaServerChannelConfig<?> config = newConfig();
     private final Runnable closeWithLoop = this::closeWithLoop0;
 
-    /** Connections that failed through their peers' fault. */
-    private final RateLimitedLog strangers = new RateLimitedLog(LOG);
-
-    private final AcceptedHandshakes handshakes = new AcceptedHandshakes();
+    private final Reception reception = new Reception(new RateLimitedLog(LOG), new AcceptedHandshakes());
 
     /** Requests that wait for a read. Event loop only. */
     private final ArrayDeque<Arrival> waiting = new ArrayDeque<>();
@@ -111,16 +107,13 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     /** The children want keys of their peers: no plain connection is accepted from now on. Any thread. */
     void refusePlain(String peer) {
         refusesPlain = true;
-        strangers.warn(boundAddress + ": refused the plain TCP connection of " + peer + ": " + KEYS_WITHOUT_PLAIN);
+        reception.strangers()
+                .warn(boundAddress + ": refused the plain TCP connection of " + peer + ": " + KEYS_WITHOUT_PLAIN);
     }
 
-    /** The connections that were accepted and have not agreed yet. */
-    AcceptedHandshakes handshakes() {
-        return handshakes;
-    }
-
-    RateLimitedLog strangers() {
-        return strangers;
+    /** What its connections share until they are up. */
+    Reception reception() {
+        return reception;
     }
 
     @Override
@@ -224,7 +217,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         listening = List.of();
         Arrival arrival = waiting.poll();
         while (arrival != null) {
-            arrival.reject(CLOSING);
+            arrival.reject(PortListeners.CLOSING);
             arrival = waiting.poll();
         }
         ChannelPromise promise = bindPromise;
@@ -347,7 +340,10 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             return null;
         }
         try {
-            return arrival.newChild0(this);
+            return switch (arrival) {
+                case Arrival.Rdma rdma -> newChild0(rdma);
+                case Arrival.Plain plain -> new PlainSocketChannel(this, plain);
+            };
         } catch (RuntimeException failure) {
             LOG.warn("{}: no channel can be made for a connection", boundAddress, failure);
             arrival.reject(GONE);
@@ -436,7 +432,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         @Override
         public void onArrival0(Arrival arrival) {
             if ((state != State.ACTIVE && state != State.BINDING) || isEnding0()) {
-                arrival.reject(CLOSING);
+                arrival.reject(PortListeners.CLOSING);
                 return;
             }
             if (waiting.size() >= config.getBacklog()) {

@@ -40,7 +40,7 @@ public final class RdmaServerSocketChannel extends RdmaServerChannel implements 
 
     @Override
     Throwable forBind0(Throwable cause) {
-        return cause instanceof RdmaException refused ? RdmaSocketChannel.asBindException(refused) : cause;
+        return cause instanceof RdmaException refused ? SocketExceptions.bind(refused) : cause;
     }
 
     @Override

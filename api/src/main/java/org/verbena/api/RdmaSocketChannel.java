@@ -11,7 +11,6 @@ import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.channel.socket.ChannelOutputShutdownException;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.SocketChannelConfig;
-import java.net.BindException;
 import java.net.ConnectException;
 import java.net.SocketException;
 import java.nio.channels.ClosedChannelException;
@@ -281,14 +280,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
 
     @Override
     Exception forBind0(RdmaException cause) {
-        return asBindException(cause);
-    }
-
-    /** What a socket throws when it cannot be bound. */
-    static BindException asBindException(RdmaException cause) {
-        BindException told = new BindException(cause.getMessage());
-        told.initCause(cause);
-        return told;
+        return SocketExceptions.bind(cause);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.channel.Channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -30,7 +31,7 @@ final class Requests {
     private static final long MAX_TIMEOUT_NANOS = Long.MAX_VALUE >> 1;
 
     private final Messenger messenger;
-    private final RdmaChannel channel;
+    private final Channel channel;
     private final SendLimit limit;
 
     /** Says which requests are sent again; null for none. */
@@ -94,7 +95,7 @@ final class Requests {
         return start(new CopyingRequest<byte[]>(Unpooled.EMPTY_BUFFER, timeoutNanos) {
             @Override
             Future<Void> post0(ByteBuf payload, long timeNanos) {
-                return channel.peerTakes0(ShortForm.TAKES_FENCES)
+                return messenger.peerTakes0(Messenger.TAKES_FENCES)
                         ? messenger.send(Messenger.FENCE, correlation(), payload)
                         : channel.newFailedFuture(
                                 new UnsupportedOperationException("the server is of a release without fences"));
@@ -229,7 +230,7 @@ final class Requests {
         }
 
         Future<Void> post0(ByteBuf payload, long timeNanos) {
-            return channel.peerTakes0(ShortForm.TAKES_TIMED_REQUESTS)
+            return messenger.peerTakes0(Messenger.TAKES_TIMED_REQUESTS)
                     ? messenger.sendTimed(Messenger.TIMED_REQUEST, correlation, timeNanos, payload)
                     : messenger.send(Messenger.REQUEST, correlation, payload);
         }
@@ -368,7 +369,7 @@ final class Requests {
                 retries.answered();
             }
             request.forget0();
-            ConnectionStat stat = channel.stat();
+            ConnectionStat stat = messenger.stat();
             if (stat != null) {
                 stat.answered0(arrivedNanos - request.beganNanos);
             }

@@ -22,6 +22,7 @@ final class ServerChildren {
     /** Closes them, and those that come. Done when all that there are have closed. */
     CompletableFuture<Void> close() {
         closing = true;
-        return Futures.allOf(open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new));
+        return LoopFuture.of(CompletableFuture.allOf(
+                open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new)));
     }
 }

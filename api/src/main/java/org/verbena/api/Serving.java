@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,11 +16,23 @@ import org.jspecify.annotations.Nullable;
  * @param bounds of what may wait to be sent
  */
 record Serving(
-        MessageHandler handler,
+        Handler handler,
         boolean virtualThreads,
         boolean describesFailures,
         RequestCounters counters,
         @Nullable QueueAge queueAge,
         @Nullable HandlerLimit limit,
         @Nullable Retries retries,
-        SendLimit.Bounds bounds) {}
+        SendLimit.Bounds bounds) {
+
+    /** Gets messages, on the loop or on a virtual thread. */
+    interface Handler {
+        /**
+         * A message has come.
+         *
+         * @param message released when this returns
+         * @throws Exception the handler has failed
+         */
+        void onMessage(Incoming incoming, ByteBuf message) throws Exception;
+    }
+}

@@ -4,11 +4,8 @@ import io.netty.bootstrap.AbstractBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
-import io.netty.util.concurrent.BlockingOperationException;
-import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.List;
@@ -18,10 +15,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
-import org.verbena.transport.provider.ProviderChoice;
-import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 
 /** The parts that {@link RdmaServer} and {@link RdmaClient} share. */
@@ -35,12 +28,6 @@ final class ShortForm {
 
     /** How long connecting may take if the program says nothing: Netty's default. */
     static final int CONNECT_MILLIS = 30_000;
-
-    /** What a server announces in the handshake: it takes requests that say how long their client waits. */
-    static final int TAKES_TIMED_REQUESTS = 1;
-
-    /** The same: it answers a fence, and closes when its client leaves. */
-    static final int TAKES_FENCES = 2;
 
     private static final int MAX_PORT = 65_535;
 
@@ -88,17 +75,6 @@ final class ShortForm {
             throw new IllegalArgumentException(name + " " + value + " is below 1");
         }
         return value;
-    }
-
-    /** Loops of all providers that a server is to listen with. */
-    static RdmaEventLoopGroup newServerGroup(
-            String providers, InetSocketAddress address, int threads, CompletionLoopOptions options) {
-        return new RdmaEventLoopGroup(ProviderSet.choose(providers, address), threads, null, options);
-    }
-
-    static RdmaEventLoopGroup newGroup(
-            String provider, @Nullable InetSocketAddress address, int threads, CompletionLoopOptions options) {
-        return new RdmaEventLoopGroup(ProviderChoice.choose(provider, address), threads, null, options);
     }
 
     /**
@@ -193,7 +169,7 @@ final class ShortForm {
 
     /** Done when that is, whatever its outcome, and also if its loop has ended. */
     static CompletableFuture<Void> done(Future<?> future) {
-        return Futures.toCompletable(future).handle((value, failure) -> null);
+        return LoopFuture.of(future).handle((value, failure) -> null);
     }
 
     /** For options out of a map, where each value has its option's type. */

@@ -31,7 +31,7 @@ final class VirtualHandlers {
             Thread.ofVirtual().name("verbena-handler").factory();
 
     /** A message and the handlers of its connection. */
-    record Work(VirtualHandlers owner, Exchange exchange, ByteBuf message) implements Runnable {
+    record Work(VirtualHandlers owner, Incoming incoming, ByteBuf message) implements Runnable {
         @Override
         public void run() {
             owner.run(this);
@@ -62,18 +62,18 @@ final class VirtualHandlers {
     }
 
     /** Handles a message, of which it takes ownership. On the loop. */
-    void start(Exchange exchange, ByteBuf message) {
+    void start(Incoming incoming, ByteBuf message) {
         if (unfinished.incrementAndGet() >= MOST) {
             full = true;
             messenger.updateReading0();
         }
-        Work work = new Work(this, exchange, message);
-        if (exchange.isRequest()) {
+        Work work = new Work(this, incoming, message);
+        if (incoming.isRequest()) {
             HandlerLimit most = limit;
             if (most == null) {
                 startThread(work);
             } else if (!most.start(work)) {
-                messenger.refuse(exchange, message, most.longestWaitNanos(System.nanoTime()));
+                messenger.refuse(incoming, message, most.longestWaitNanos(System.nanoTime()));
                 finished();
             }
             return;
@@ -91,13 +91,13 @@ final class VirtualHandlers {
     }
 
     private void run(Work work) {
-        work.exchange.setHandled(work.message);
+        work.incoming.setHandled(work.message);
         try {
-            messenger.handle(work.exchange, work.message);
+            messenger.handle(work.incoming, work.message);
         } finally {
-            work.exchange.setHandled(null);
+            work.incoming.setHandled(null);
             HandlerLimit most = limit;
-            if (most != null && work.exchange.isRequest()) {
+            if (most != null && work.incoming.isRequest()) {
                 most.ended();
             }
             finished();

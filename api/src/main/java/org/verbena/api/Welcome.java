@@ -1,17 +1,18 @@
 package org.verbena.api;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.group.ChannelGroup;
 import java.util.function.Consumer;
 
 /** Calls {@code onConnect} once, when the connection is up. */
-final class Welcome extends ChannelInboundHandlerAdapter {
-    private final RdmaChannel channel;
+final class Welcome<C extends Channel> extends ChannelInboundHandlerAdapter {
+    private final C channel;
     private final ChannelGroup connections;
-    private final Consumer<RdmaChannel> onConnect;
+    private final Consumer<? super C> onConnect;
 
-    Welcome(RdmaChannel channel, ChannelGroup connections, Consumer<RdmaChannel> onConnect) {
+    Welcome(C channel, ChannelGroup connections, Consumer<? super C> onConnect) {
         this.channel = channel;
         this.connections = connections;
         this.onConnect = onConnect;

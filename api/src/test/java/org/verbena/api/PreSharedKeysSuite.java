@@ -63,7 +63,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
             assertThat(Patience.await("an answer", client.request(hello))).isEqualTo(hello);
             assertThat(client.channel().config().getOption(RdmaChannelOption.PRE_SHARED_KEYS))
                     .hasToString("PreSharedKeys[2026]");
-            assertThat(server.channel().strangers().count()).isZero();
+            assertThat(server.channel().reception().strangers().count()).isZero();
         }
     }
 
@@ -74,7 +74,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
                     .hasMessageContaining(
                             "a pre-shared key is required (set RdmaChannelOption.PRE_SHARED_KEYS to a key that the server has)");
             Patience.until(
-                    "the operator is told", () -> server.channel().strangers().count() == 1);
+                    "the operator is told", () -> server.channel().reception().strangers().count() == 1);
             assertThat(connected).isEmpty();
         }
     }
@@ -85,7 +85,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
             assertThatThrownBy(() -> connect(server, PreSharedKeys.of("2026", secret(2))))
                     .hasMessageContaining("does it have the pre-shared key of this end, with the same secret?");
             Patience.until(
-                    "the operator is told", () -> server.channel().strangers().count() == 1);
+                    "the operator is told", () -> server.channel().reception().strangers().count() == 1);
             assertThat(connected).isEmpty();
         }
     }
