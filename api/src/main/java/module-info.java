@@ -5,9 +5,12 @@ module org.verbena.api {
     requires jdk.jfr;
     requires org.slf4j;
     requires transitive org.verbena.transport;
-    requires static micrometer.core; // for org.verbena.api.metrics alone
+    requires static micrometer.core; // only for org.verbena.api.metrics
 
     exports org.verbena.api;
+    exports org.verbena.api.datagram;
+    exports org.verbena.api.ladder;
     exports org.verbena.api.metrics;
+    exports org.verbena.api.queuepair;
     exports org.verbena.api.ring;
 }

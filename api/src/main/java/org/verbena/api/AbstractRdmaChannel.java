@@ -1,6 +1,5 @@
 package org.verbena.api;
 
-import org.verbena.transport.protocol.Role;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.EmptyByteBuf;
 import io.netty.buffer.Unpooled;
@@ -26,23 +25,41 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.protocol.Frame;
+import org.verbena.api.internal.channel.CauseMemo;
+import org.verbena.api.internal.channel.CheckedExchange;
+import org.verbena.api.internal.channel.ConnectAttempt;
+import org.verbena.api.internal.channel.ConnectionListener;
+import org.verbena.api.internal.channel.InboundBridge;
+import org.verbena.api.internal.channel.OneSidedOperations;
+import org.verbena.api.internal.channel.OutboundBridge;
+import org.verbena.api.internal.channel.Rejection;
+import org.verbena.api.internal.loop.AcceptedUnsafe;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.internal.server.Acceptance;
+import org.verbena.api.internal.server.Arrival;
+import org.verbena.api.internal.stat.ConnectionStat;
+import org.verbena.api.internal.stat.ProviderAccount;
+import org.verbena.api.queuepair.QueuePairExchangeAddress;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.Framing;
-import org.verbena.transport.protocol.connection.MessageConnection;
-import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.PreSharedKeys;
-import org.verbena.transport.ConnectionException;
-import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.EndpointCapabilities;
-import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.LocalBinding;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.RdmaException;
-import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.protocol.Frame;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.LocalBinding;
+import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * What all channels over one RDMA connection have in common: connecting and closing, writability and back-pressure, and
@@ -838,7 +855,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 remote = to;
                 attempt = made;
                 MessageConnection connecting =
-                        start0(provider, exchange == null ? MessageConnection.Role.INITIATOR : CheckedExchange.roleOf(exchange), options);
+                        start0(provider, exchange == null ? Role.INITIATOR : CheckedExchange.roleOf(exchange), options);
                 byte[] privateData =
                         config.privateData(RdmaChannelOption.CONNECT_PRIVATE_DATA, connecting.privateData());
                 EndpointOptions wanted = config.endpointOptions(provider, privateData);

@@ -1,23 +1,30 @@
 package org.verbena.api;
 
-import org.verbena.transport.spi.RateLimitedLog;
-import org.verbena.transport.PreSharedKeys;
-import org.verbena.transport.spi.RdmaProvider;
-import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.OperationCallback;
-import java.net.InetSocketAddress;
-import io.netty.channel.Channel;
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
+import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.api.internal.channel.ConnectionListener;
+import org.verbena.api.internal.channel.InboundBridge;
+import org.verbena.api.internal.channel.OperationGate;
+import org.verbena.api.internal.channel.OutboundBridge;
+import org.verbena.api.internal.request.MessagePort;
+import org.verbena.api.internal.server.Acceptance;
+import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.RateLimitedLog;
+import org.verbena.transport.spi.RdmaProvider;
 
 /** A channel as its parts see it: they ask for no more than this. */
 final class ChannelHost

@@ -3,6 +3,7 @@ package org.verbena.api;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.ladder.LadderConnect;
 
 /**
  * What carries a connection, and why. Every {@link RdmaChannel} and {@link RdmaSocketChannel} has it as an attribute

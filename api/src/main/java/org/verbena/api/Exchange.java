@@ -5,6 +5,10 @@ import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import org.verbena.api.internal.request.Incoming;
+import org.verbena.api.internal.request.Serving;
+import org.verbena.api.internal.request.ShortForm;
+import org.verbena.transport.SendLimitException;
 
 /** A message that arrived, as seen by whoever answers it. All methods may be called on any thread. */
 public final class Exchange {

@@ -2,6 +2,7 @@ package org.verbena.api;
 
 import io.netty.util.concurrent.Future;
 import java.util.concurrent.CompletableFuture;
+import org.verbena.api.internal.loop.LoopFuture;
 
 /** From Netty's futures to the JDK's. */
 public final class Futures {

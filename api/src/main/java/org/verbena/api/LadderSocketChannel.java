@@ -30,6 +30,19 @@ import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.channel.ConnectAttempt;
+import org.verbena.api.internal.channel.HalfClose;
+import org.verbena.api.internal.ladder.LadderConnect;
+import org.verbena.api.internal.ladder.LadderInbound;
+import org.verbena.api.internal.ladder.LadderMemory;
+import org.verbena.api.internal.ladder.LadderOutbound;
+import org.verbena.api.internal.ladder.LadderRelay;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderResult;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain;
 
@@ -71,8 +84,8 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
     /** What the channel of a rung carries. */
-
     private final LadderSocketChannelConfig config;
+
     private final LadderMemory memory;
     private final LadderHost host = new LadderHost();
     private final LadderInbound inbound = new LadderInbound(host);

@@ -9,6 +9,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.ladder.LadderReads;
+import org.verbena.api.internal.option.OptionRow;
+import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.ladder.LadderOptions;
 
 /**
  * The options of a {@link LadderSocketChannel}: those of an {@link RdmaSocketChannel}, and
@@ -18,7 +22,8 @@ import org.jspecify.annotations.Nullable;
 final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
 
     private static final Map<ChannelOption<?>, OptionRow<?>> ROWS = OptionRow.table(
-            STREAM_ROWS, OptionRow.<LadderOptions>kept(RdmaChannelOption.LADDER, null).untilStarted());
+            STREAM_ROWS,
+            OptionRow.<LadderOptions>kept(RdmaChannelOption.LADDER, null).untilStarted());
 
     /**
      * Reading is asked for by this channel; the memory to read into is asked for through

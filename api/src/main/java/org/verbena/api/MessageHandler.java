@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import java.nio.ByteBuffer;
 import java.util.Objects;
+import org.verbena.transport.RequestException;
 
 /**
  * What a program does with a message, in the short form of the API. A lambda gets Netty's {@link ByteBuf}; {@link

@@ -10,6 +10,8 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.server.Arrival;
+import org.verbena.api.internal.stat.ProviderAccount;
 import org.verbena.transport.ConnectionException;
 
 /**

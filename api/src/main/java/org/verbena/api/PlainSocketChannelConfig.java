@@ -3,6 +3,7 @@ package org.verbena.api;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannelConfig;
 import java.util.Map;
+import org.verbena.api.internal.option.TableConfig;
 
 /**
  * The options of a plain connection: a socket's. A server's child options are for both kinds of children, so those of

@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import org.verbena.api.internal.stat.ProviderAccount;
 import org.verbena.transport.BufferPoolMetrics;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.spi.ProviderCounters;

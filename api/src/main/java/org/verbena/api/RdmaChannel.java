@@ -1,8 +1,9 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelConfig;
+import io.netty.channel.ChannelFuture;
+import org.verbena.api.internal.server.Arrival;
 
 /**
  * A Netty channel over one RDMA connection, for a {@code Bootstrap} or {@code ServerBootstrap} whose groups are {@link

@@ -11,9 +11,11 @@ import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.option.OptionRow;
+import org.verbena.api.internal.option.TableConfig;
 import org.verbena.transport.Framing;
-import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -31,8 +33,7 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
     static final WriteBufferWaterMark DEFAULT_WATER_MARK = new WriteBufferWaterMark(512 << 10, 1 << 20);
 
     /** The rows of a channel of messages. */
-    static final Map<ChannelOption<?>, OptionRow<?>> MESSAGE_ROWS =
-            withConnection(TableConfig.ROWS, Framing.MESSAGE);
+    static final Map<ChannelOption<?>, OptionRow<?>> MESSAGE_ROWS = withConnection(TableConfig.ROWS, Framing.MESSAGE);
 
     /** The name of an option in messages of {@link MessageOptions} and {@link EndpointOptions}. */
     private static final Pattern LOWER_NAME = Pattern.compile("\\b[a-z]+([A-Z][a-z]+)+\\b");
@@ -129,8 +130,7 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
     }
 
     static OptionRow<Integer> receiveBufferBytes(Function<TableConfig<?>, Integer> preset) {
-        return number(
-                RdmaChannelOption.RECEIVE_BUFFER_BYTES, MessageOptions.DEVICE_DEFAULT, Integer.MAX_VALUE, preset);
+        return number(RdmaChannelOption.RECEIVE_BUFFER_BYTES, MessageOptions.DEVICE_DEFAULT, Integer.MAX_VALUE, preset);
     }
 
     static OptionRow<Integer> rendezvousThresholdBytes(int preset) {
@@ -154,18 +154,16 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
     }
 
     private static OptionRow<byte[]> privateData(ChannelOption<byte[]> option, Framing preset) {
-        return RdmaChannelConfig.<byte[]>once(option, null)
-                .as(byte[]::clone)
-                .checked((config, data) -> {
-                    if (preset == Framing.STREAM) {
-                        throw new IllegalArgumentException(
-                                option + " needs an RdmaChannel with framing RAW, and this is a channel of bytes");
-                    }
-                });
+        return RdmaChannelConfig.<byte[]>once(option, null).as(byte[]::clone).checked((config, data) -> {
+            if (preset == Framing.STREAM) {
+                throw new IllegalArgumentException(
+                        option + " needs an RdmaChannel with framing RAW, and this is a channel of bytes");
+            }
+        });
     }
 
     @Override
-    final boolean hasStarted() {
+    protected final boolean hasStarted() {
         return hasStarted.getAsBoolean();
     }
 
@@ -179,7 +177,7 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
     }
 
     @Override
-    boolean prefersRegistered() {
+    protected boolean prefersRegistered() {
         return get(RdmaChannelOption.REGISTERED_ALLOCATOR);
     }
 

@@ -1,9 +1,11 @@
 package org.verbena.api;
 
 import io.netty.channel.ChannelOption;
+import org.verbena.api.datagram.RdmaDatagramChannel;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.Framing;
-import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.MessageOptions;
 
 /**
  * The options of a channel beyond Netty's own. All are read when the connection is made, so set them on the bootstrap:

@@ -18,10 +18,29 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.provider.ProviderChoice;
-import org.verbena.transport.provider.ProviderSet;
+import org.verbena.api.internal.ladder.LadderMove;
+import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.request.Link;
+import org.verbena.api.internal.request.Links;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.NameLookup;
+import org.verbena.api.internal.request.Operation;
+import org.verbena.api.internal.request.RequestCounters;
+import org.verbena.api.internal.request.Retries;
+import org.verbena.api.internal.request.SendLimit;
+import org.verbena.api.internal.request.Serving;
+import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderResult;
+import org.verbena.api.queuepair.QueuePairExchangeAddress;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RequestException;
+import org.verbena.transport.SendLimitException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -565,7 +584,9 @@ public final class RdmaClient implements AutoCloseable {
             Bootstrap bootstrap = new Bootstrap().group(group).handler(new ChannelInitializer<RdmaChannel>() {
                 @Override
                 protected void initChannel(RdmaChannel connecting) {
-                    connecting.pipeline().addLast(Messenger.ofClient(connecting.host(), serving(connecting, shares), links));
+                    connecting
+                            .pipeline()
+                            .addLast(Messenger.ofClient(connecting.host(), serving(connecting, shares), links));
                 }
             });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
@@ -620,7 +641,10 @@ public final class RdmaClient implements AutoCloseable {
 
                 @Override
                 public Future<RdmaChannel> connect(List<String> rungs) {
-                    return RdmaLadder.connectMessages(bootstrap, address, new LadderOptions(
+                    return RdmaLadder.connectMessages(
+                            bootstrap,
+                            address,
+                            new LadderOptions(
                                     rungs, options.hedgeDelay(), options.memory(), null, options.needs(), null));
                 }
             });
@@ -631,7 +655,14 @@ public final class RdmaClient implements AutoCloseable {
         private Serving serving(RdmaChannel channel, @Nullable Retries shares) {
             RdmaProvider carrier = Objects.requireNonNull(LoopGroup.providerOf(channel.eventLoop()));
             return new Serving(
-                    Exchange.handlerOf(handler), virtualThreads, false, new RequestCounters(carrier), null, null, shares, pendingBounds);
+                    Exchange.handlerOf(handler),
+                    virtualThreads,
+                    false,
+                    new RequestCounters(carrier),
+                    null,
+                    null,
+                    shares,
+                    pendingBounds);
         }
 
         /**
@@ -679,7 +710,7 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         @Override
-        void stop() {
+        protected void stop() {
             thread.interrupt();
         }
     }

@@ -19,9 +19,12 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -152,7 +155,8 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         super(
                 threads,
                 threadFactory == null
-                        ? new DefaultThreadFactory("verbena-" + common.provider().name())
+                        ? new DefaultThreadFactory(
+                                "verbena-" + common.provider().name())
                         : threadFactory,
                 common.provider().newIoHandlerFactory(options),
                 common);

@@ -1,10 +1,9 @@
 package org.verbena.api;
 
-import org.verbena.transport.EndpointCapabilities;
-import io.netty.channel.ChannelOption;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
@@ -17,10 +16,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.channel.ConnectAttempt;
+import org.verbena.api.internal.ladder.LadderConnect;
+import org.verbena.api.internal.ladder.LadderMemory;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderResult;
+import org.verbena.api.ladder.LadderStatistics;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.ProviderUnavailableException;
-import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**

@@ -1,6 +1,5 @@
 package org.verbena.api;
 
-import org.verbena.transport.provider.ProviderSet;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
@@ -20,8 +19,22 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.request.HandlerLimit;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.NameLookup;
+import org.verbena.api.internal.request.QueueAge;
+import org.verbena.api.internal.request.RequestCounters;
+import org.verbena.api.internal.request.SendLimit;
+import org.verbena.api.internal.request.ServerChildren;
+import org.verbena.api.internal.request.Serving;
+import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.internal.request.Welcome;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.RequestException;
+import org.verbena.transport.SendLimitException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -449,8 +462,9 @@ public final class RdmaServer implements AutoCloseable {
             HandlerLimit limit = maxRunning > 0 ? new HandlerLimit(maxRunning, maxWaiting) : null;
             Function<EventExecutor, @Nullable QueueAge> ages = queueAges();
             RdmaEventLoopGroup shared = sharedGroup;
-            RdmaEventLoopGroup group =
-                    shared == null ? new RdmaEventLoopGroup(ProviderSet.choose(provider, address), threads, null, loopOptions) : shared;
+            RdmaEventLoopGroup group = shared == null
+                    ? new RdmaEventLoopGroup(ProviderSet.choose(provider, address), threads, null, loopOptions)
+                    : shared;
             Consumer<RdmaChannel> onActive = onConnect;
             ServerChildren children = new ServerChildren();
             ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);

@@ -18,8 +18,15 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.provider.ProviderSet;
+import org.verbena.api.internal.channel.DelegatingUnsafe;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.server.AcceptedHandshakes;
+import org.verbena.api.internal.server.Arrival;
+import org.verbena.api.internal.server.PortListeners;
+import org.verbena.api.internal.server.Reception;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.RateLimitedLog;
 
@@ -107,7 +114,8 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     /** The children want keys of their peers: no plain connection is accepted from now on. Any thread. */
     void refusePlain(String peer) {
         refusesPlain = true;
-        reception.strangers()
+        reception
+                .strangers()
                 .warn(boundAddress + ": refused the plain TCP connection of " + peer + ": " + KEYS_WITHOUT_PLAIN);
     }
 

@@ -3,6 +3,8 @@ package org.verbena.api;
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOption;
 import java.util.Map;
+import org.verbena.api.internal.option.OptionRow;
+import org.verbena.api.internal.option.TableConfig;
 import org.verbena.transport.spi.ListenOptions;
 
 /**

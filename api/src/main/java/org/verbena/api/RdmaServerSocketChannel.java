@@ -6,6 +6,8 @@ import io.netty.channel.socket.SocketChannel;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.channel.SocketExceptions;
+import org.verbena.api.internal.server.Arrival;
 import org.verbena.transport.RdmaException;
 
 /**

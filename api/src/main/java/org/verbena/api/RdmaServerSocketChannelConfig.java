@@ -3,6 +3,8 @@ package org.verbena.api;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.ServerSocketChannelConfig;
 import java.util.Map;
+import org.verbena.api.internal.option.OptionRow;
+import org.verbena.api.internal.option.TcpOptions;
 import org.verbena.transport.spi.ListenOptions;
 
 /** The options of a server socket: those of TCP alone are kept ({@link TcpOptions}). Any thread. */

@@ -17,9 +17,13 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.api.internal.channel.CauseMemo;
+import org.verbena.api.internal.channel.HalfClose;
+import org.verbena.api.internal.channel.SocketExceptions;
+import org.verbena.api.internal.server.Arrival;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RdmaException;
+import org.verbena.transport.protocol.connection.MessageConnection;
 
 /**
  * A Netty {@link SocketChannel} over an RDMA connection: a stream of bytes, in order, with half close. It replaces TCP
@@ -40,7 +44,7 @@ import org.verbena.transport.RdmaException;
  * seconds in all if that is set. With {@code SO_LINGER} 0, {@code close()} drops what has not been sent, and the peer's
  * connection is reset.
  *
- * <p><b>Failures</b> are those of sockets, with the RDMA failure as their cause: {@link BindException}, {@link
+ * <p><b>Failures</b> are those of sockets, with the RDMA failure as their cause: {@link java.net.BindException}, {@link
  * ConnectException}, {@link ConnectTimeoutException} or {@link SocketException}. Options that only TCP has ({@code
  * TCP_NODELAY}, {@code SO_KEEPALIVE}, {@code SO_RCVBUF} ...) are kept, and do nothing.
  */

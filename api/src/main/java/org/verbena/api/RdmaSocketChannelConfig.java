@@ -5,6 +5,8 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannelConfig;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import org.verbena.api.internal.option.OptionRow;
+import org.verbena.api.internal.option.TcpOptions;
 import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.spi.EndpointOptions;
@@ -25,8 +27,7 @@ class RdmaSocketChannelConfig extends RdmaChannelConfig<SocketChannelConfig> imp
             OptionRow.kept(ChannelOption.ALLOW_HALF_CLOSURE, false),
             OptionRow.kept(ChannelOption.SO_LINGER, -1).as(seconds -> Math.max(seconds, -1)),
             // Sockets take it at any time; here it is read when the connection is made.
-            OptionRow.within(
- OptionRow.kept(ChannelOption.IP_TOS, EndpointOptions.DEFAULTS.trafficClass()), 0, 255),
+            OptionRow.within(OptionRow.kept(ChannelOption.IP_TOS, EndpointOptions.DEFAULTS.trafficClass()), 0, 255),
             receiveBufferBytes(config -> config.get(RdmaChannelOption.SHARED_RECEIVE_QUEUE)
                     ? MessageOptions.DEFAULTS.receiveBufferBytes()
                     : RECEIVE_BUFFER_BYTES),

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.transport.spi.Patience;
 
 /**

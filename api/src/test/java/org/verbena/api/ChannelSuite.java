@@ -43,11 +43,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.buffer.RdmaByteBufAllocator;
-import org.verbena.transport.Framing;
-import org.verbena.transport.MessageTooLargeException;
+import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.buffer.RdmaByteBufAllocator;
 import org.verbena.transport.spi.Patience;
 
 /** An RdmaChannel as a Netty channel. */

@@ -46,11 +46,18 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.ladder.LadderMove;
+import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderResult;
+import org.verbena.api.ladder.LadderStatistics;
 import org.verbena.api.metrics.LadderMetrics;
-import org.verbena.transport.provider.ProviderChoice;
-import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RequestException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.Patience;
 
 /** A client on soft, whose better rung comes up later. */
@@ -631,7 +638,7 @@ class LadderMoveTest {
 
     private static ListAppender<ILoggingEvent> listen() {
         ListAppender<ILoggingEvent> log = new ListAppender<>();
-        Logger logger = (Logger) LoggerFactory.getLogger(RdmaLadder.class);
+        Logger logger = (Logger) LoggerFactory.getLogger(LadderMove.class);
         log.start();
         logger.addAppender(log);
         logger.setLevel(Level.INFO);
@@ -639,7 +646,7 @@ class LadderMoveTest {
     }
 
     private static void stopListening(ListAppender<ILoggingEvent> log) {
-        Logger logger = (Logger) LoggerFactory.getLogger(RdmaLadder.class);
+        Logger logger = (Logger) LoggerFactory.getLogger(LadderMove.class);
         logger.setLevel(null);
         logger.detachAppender(log);
     }

@@ -11,10 +11,11 @@ import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.testsuite.NettySuite;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 
 /**
  * Netty's suite with clients that climb: to a rung on another loop, to one on their own, and to plain TCP. For the full

@@ -14,6 +14,7 @@ import java.net.SocketException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.spi.Patience;
 
 /** The stream suite with clients that climb. A subclass says to which rung, and what listens there. */

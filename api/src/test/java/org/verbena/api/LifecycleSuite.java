@@ -15,6 +15,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 

@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.api.internal.request.NameLookup;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 

@@ -33,6 +33,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.api.datagram.RdmaDatagramChannel;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.Framing;
 import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.spi.Patience;
@@ -170,15 +172,21 @@ class OptionsTest {
                 assertThat(config.getOption(option)).isNull();
                 continue;
             }
-            assertThat(config.setOption(untyped(option), value)).as("%s", option).isTrue();
+            assertThat(config.setOption(untyped(option), value))
+                    .as("%s", option)
+                    .isTrue();
             assertThat(config.getOption(untyped(option))).as("%s", option).isEqualTo(value);
             assertThat(config.getOptions().get(option)).as("%s", option).isEqualTo(value);
-            assertThat(kind.make().setOptions(Map.of(option, value))).as("%s", option).isTrue();
+            assertThat(kind.make().setOptions(Map.of(option, value)))
+                    .as("%s", option)
+                    .isTrue();
         }
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"PLAIN"}, mode = EnumSource.Mode.EXCLUDE) // its numbers are the kernel's
+    @EnumSource(
+            names = {"PLAIN"},
+            mode = EnumSource.Mode.EXCLUDE) // its numbers are the kernel's
     void refusesWhatIsOutOfBounds(Kind kind) {
         for (ChannelOption<?> option : kind.make().getOptions().keySet()) {
             ChannelConfig config = kind.make();
@@ -309,20 +317,24 @@ class OptionsTest {
     // ---- by name
 
     /** What UDP sockets have and RDMA has not. */
-    private static final Set<String> REFUSED = Set.of(
-            "setSendBufferSize", "setReceiveBufferSize", "setTimeToLive", "setInterface", "setNetworkInterface");
+    private static final Set<String> REFUSED =
+            Set.of("setSendBufferSize", "setReceiveBufferSize", "setTimeToLive", "setInterface", "setNetworkInterface");
 
     @ParameterizedTest
     @EnumSource
     void setsByNameWhatIsTheOption(Kind kind) throws Exception {
-        Class<?> type = Stream.of(SocketChannelConfig.class, ServerSocketChannelConfig.class, DatagramChannelConfig.class)
+        Class<?> type = Stream.of(
+                        SocketChannelConfig.class, ServerSocketChannelConfig.class, DatagramChannelConfig.class)
                 .filter(one -> one.isInstance(kind.make()))
                 .findAny()
                 .orElse(ChannelConfig.class);
         List<String> set = new ArrayList<>();
         for (Method setter : type.getMethods()) {
-            if (!setter.getName().startsWith("set") || setter.getParameterCount() != 1
-                    || setter.getName().equals("setOptions") || setter.isBridge() || setter.isDefault()) {
+            if (!setter.getName().startsWith("set")
+                    || setter.getParameterCount() != 1
+                    || setter.getName().equals("setOptions")
+                    || setter.isBridge()
+                    || setter.isDefault()) {
                 continue;
             }
             ChannelConfig config = kind.make();
@@ -337,7 +349,8 @@ class OptionsTest {
             }
             Method getter = getter(type, setter);
             Object now = getter.invoke(config);
-            if (kind == Kind.DATAGRAMS && Set.of("setBroadcast", "setLoopbackModeDisabled").contains(setter.getName())) {
+            if (kind == Kind.DATAGRAMS
+                    && Set.of("setBroadcast", "setLoopbackModeDisabled").contains(setter.getName())) {
                 assertThat(setter.invoke(config, false)).isSameAs(config);
                 assertThatThrownBy(() -> setter.invoke(config, true))
                         .cause()

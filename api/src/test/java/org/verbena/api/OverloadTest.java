@@ -19,6 +19,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.verbena.api.internal.request.Retries;
+import org.verbena.transport.RequestException;
 import org.verbena.transport.spi.Patience;
 
 /** Servers that take no more requests than they can serve. */

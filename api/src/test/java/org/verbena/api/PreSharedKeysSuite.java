@@ -15,11 +15,11 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.provider.ProviderChoice;
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.PreSharedKeys;
-import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.Patience;
@@ -74,7 +74,8 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
                     .hasMessageContaining(
                             "a pre-shared key is required (set RdmaChannelOption.PRE_SHARED_KEYS to a key that the server has)");
             Patience.until(
-                    "the operator is told", () -> server.channel().reception().strangers().count() == 1);
+                    "the operator is told",
+                    () -> server.channel().reception().strangers().count() == 1);
             assertThat(connected).isEmpty();
         }
     }
@@ -85,7 +86,8 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
             assertThatThrownBy(() -> connect(server, PreSharedKeys.of("2026", secret(2))))
                     .hasMessageContaining("does it have the pre-shared key of this end, with the same secret?");
             Patience.until(
-                    "the operator is told", () -> server.channel().reception().strangers().count() == 1);
+                    "the operator is told",
+                    () -> server.channel().reception().strangers().count() == 1);
             assertThat(connected).isEmpty();
         }
     }

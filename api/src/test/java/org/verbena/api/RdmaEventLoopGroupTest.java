@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.ProviderUnavailableException;

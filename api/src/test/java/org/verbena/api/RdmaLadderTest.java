@@ -43,13 +43,19 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.ladder.LadderConnect;
+import org.verbena.api.internal.ladder.LadderMemory;
+import org.verbena.api.ladder.LadderCapability;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderResult;
+import org.verbena.api.ladder.LadderStatistics;
 import org.verbena.api.metrics.LadderMetrics;
-import org.verbena.transport.provider.ProviderChoice;
-import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.ProviderUnavailableException;
-import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.ProviderUnavailableException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.Patience;
 
 /** A ladder of three rungs: a staged provider, soft, plain TCP. */
@@ -560,7 +566,7 @@ class RdmaLadderTest {
 
     @Test
     void logsWhatChangesForAnAddress() {
-        Logger logger = (Logger) LoggerFactory.getLogger(RdmaLadder.class);
+        Logger logger = (Logger) LoggerFactory.getLogger(LadderConnect.class);
         ListAppender<ILoggingEvent> lines = new ListAppender<>();
         lines.start();
         logger.addAppender(lines);

@@ -27,9 +27,11 @@ import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.RequestException;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.Patience;
 
 /** A server that listens with two providers on one port: soft, and one whose ports are its own. */
@@ -112,8 +114,8 @@ class SeveralProvidersTest {
                         .extracting(child -> ConnectionProvider.of(child).name())
                         .containsExactlyInAnyOrder("soft", "elsewhere");
                 assertThat(List.copyOf(server.connections()))
-                        .allSatisfy(child -> assertThat(LoopGroup.providerOf(child.eventLoop())
-                                        .name())
+                        .allSatisfy(child -> assertThat(
+                                        LoopGroup.providerOf(child.eventLoop()).name())
                                 .isEqualTo(ConnectionProvider.of(child).name()));
             }
             assertThat(ProviderStatistics.of(second).connections()).isEqualTo(2);

@@ -23,8 +23,11 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.MessageTooLargeException;
+import org.verbena.api.internal.request.Messenger;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.RequestException;
+import org.verbena.transport.SendLimitException;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RateLimitedLog;
 

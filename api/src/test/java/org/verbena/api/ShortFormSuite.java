@@ -39,6 +39,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RequestException;
 import org.verbena.transport.spi.Patience;
 
 /** RdmaServer and RdmaClient. */

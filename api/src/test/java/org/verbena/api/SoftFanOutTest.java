@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.transport.spi.Patience;
 
 /** One of something for many: a buffer, a callback, a channel that many short-lived threads write to. */

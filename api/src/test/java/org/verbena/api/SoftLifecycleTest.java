@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 

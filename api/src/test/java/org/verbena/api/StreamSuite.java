@@ -76,6 +76,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.ladder.LadderResult;
 import org.verbena.transport.spi.Patience;
 
 /** What a byte-stream channel does, whatever carries it: a subclass for TCP shows that it is what sockets do. */

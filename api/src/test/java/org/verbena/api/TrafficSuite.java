@@ -35,9 +35,10 @@ import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RdmaException;
+import org.verbena.transport.spi.Patience;
 
 /**
  * Random traffic: several connections, both directions, all sizes, with cancelled writes, closes in good order and

@@ -21,7 +21,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.request.HandlerLog;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.VirtualHandlers;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RequestException;
 import org.verbena.transport.spi.Patience;
 
 /** Handlers of the short form on virtual threads, and what is logged of those that block an event loop. */

@@ -19,6 +19,7 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchRule;
 import java.lang.invoke.MethodHandle;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -284,6 +285,58 @@ class ArchitectureTest {
                     .dependOnClassesThat()
                     .resideInAnyPackage(order.subList(i + 1, order.size()).toArray(String[]::new)));
         }
+    }
+
+    /** What each package of api may use of its module; its page says the same. */
+    @Test
+    void packagesOfApiUseWhatTheirPagesSay() {
+        String api = "org.verbena.api";
+        String internal = api + ".internal.";
+        Map<String, List<String>> below = Map.ofEntries(
+                Map.entry(internal + "memory", List.of()),
+                Map.entry(internal + "option", List.of()),
+                Map.entry(internal + "datagram", List.of()),
+                Map.entry(internal + "stat", List.of(internal + "memory")),
+                Map.entry(internal + "loop", List.of(internal + "stat")),
+                Map.entry(internal + "channel", List.of(internal + "loop", internal + "stat", internal + "memory")),
+                Map.entry(internal + "server", List.of(internal + "loop", internal + "stat")),
+                Map.entry(internal + "request", List.of(internal + "loop", internal + "stat", api + ".ladder")),
+                Map.entry(
+                        internal + "ladder",
+                        List.of(
+                                internal + "request",
+                                internal + "channel",
+                                internal + "loop",
+                                internal + "stat",
+                                api + ".ladder")),
+                Map.entry(api + ".ladder", List.of(internal + "stat")),
+                Map.entry(api + ".queuepair", List.of()),
+                Map.entry(api, List.of(api + ".ladder", api + ".queuepair", internal + "*")),
+                Map.entry(api + ".datagram", List.of(api, internal + "*")),
+                Map.entry(api + ".ring", List.of(api)),
+                Map.entry(api + ".metrics", List.of(api, api + ".ladder")));
+        assertThat(classes.stream()
+                        .filter(resideInAPackage(API))
+                        .map(JavaClass::getPackageName)
+                        .distinct())
+                .as("packages with arrows")
+                .containsExactlyInAnyOrderElementsOf(below.keySet());
+        below.forEach((from, to) -> {
+            DescribedPredicate<JavaClass> foreign = resideInAPackage(API)
+                    .and(not(resideInAPackage(from)))
+                    .and(not(resideInAnyPackage(to.toArray(String[]::new))))
+                    .as("packages of api other than %s", to);
+            check(noClasses().that().resideInAPackage(from).should().dependOnClassesThat(foreign));
+        });
+    }
+
+    @Test
+    void internalsOfApiAreNamedByNobodyElse() {
+        check(noClasses()
+                .that()
+                .resideOutsideOfPackage(API)
+                .should()
+                .dependOnClassesThat(resideInAPackage("org.verbena.api.internal..")));
     }
 
     private static void check(ArchRule rule) {

@@ -30,9 +30,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.api.ConnectionProvider;
-import org.verbena.api.LadderOptions;
-import org.verbena.api.LadderStatistics;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderStatistics;
 import org.verbena.transport.spi.Patience;
 
 /** gRPC's clients by a ladder: to a server of Verbena by soft, to a usual one by plain TCP, or not at all. */

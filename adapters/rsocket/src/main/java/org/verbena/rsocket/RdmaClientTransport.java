@@ -13,11 +13,11 @@ import io.rsocket.transport.ClientTransport;
 import java.net.InetSocketAddress;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaLadder;
+import org.verbena.api.ladder.LadderOptions;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.MonoSink;
 

@@ -1,8 +1,8 @@
 package org.verbena.rsocket;
 
 import org.junit.jupiter.api.Tag;
-import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.CompletionLoopOptions;
 
 /** RSocket's own test with clients that climb, to soft. For the full run: every day it runs without. */

@@ -7,8 +7,8 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.CompletionLoopOptions;
 
 /** Sockets that climb, and a server without Verbena. {@link LadderSocketTest} has the suite. */

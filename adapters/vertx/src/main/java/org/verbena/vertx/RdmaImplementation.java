@@ -18,11 +18,11 @@ import io.vertx.core.spi.transport.Transport;
 import java.net.SocketAddress;
 import java.util.concurrent.ThreadFactory;
 import org.jspecify.annotations.Nullable;
-import org.verbena.api.LadderOptions;
 import org.verbena.api.LadderSocketChannel;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 

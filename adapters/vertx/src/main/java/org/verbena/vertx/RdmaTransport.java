@@ -2,9 +2,9 @@ package org.verbena.vertx;
 
 import io.vertx.core.transport.Transport;
 import org.jspecify.annotations.Nullable;
-import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;

@@ -11,8 +11,8 @@ import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.api.LadderOptions;
-import org.verbena.api.LadderStatistics;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderStatistics;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.Patience;
 

@@ -1,7 +1,7 @@
 package org.verbena.vertx;
 
 import org.junit.jupiter.api.Tag;
-import org.verbena.api.LadderOptions;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.CompletionLoopOptions;
 
 /** The suite with clients that climb, to soft. For the full run: every day it runs without. */

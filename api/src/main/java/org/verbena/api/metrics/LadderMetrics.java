@@ -5,8 +5,8 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.util.List;
 import java.util.function.ToDoubleFunction;
-import org.verbena.api.LadderOptions;
-import org.verbena.api.LadderStatistics;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderStatistics;
 
 /**
  * The figures of the rungs of ladders ({@link org.verbena.api.RdmaLadder}) as Micrometer's meters, tagged {@code rung}.

@@ -1,5 +1,9 @@
 /**
- * Verbena's figures for Micrometer. Needs {@code io.micrometer:micrometer-core}, which Verbena does not bring along.
+ * Verbena's figures for Micrometer. Needs {@code io.micrometer:micrometer-core}, which Verbena does not bring
+ * along.
+ *
+ * <p>Begin with {@link org.verbena.api.metrics.RdmaMetrics}. May use {@code org.verbena.api} and
+ * {@code api.ladder}, whose statistics it reads. Nothing in this module names it.
  */
 @org.jspecify.annotations.NullMarked
 package org.verbena.api.metrics;

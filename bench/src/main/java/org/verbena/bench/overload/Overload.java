@@ -17,9 +17,9 @@ import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
-import org.verbena.api.RequestException;
 import org.verbena.bench.JavaProcess;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.RequestException;
 import org.verbena.transport.provider.ProviderChoice;
 
 /**

@@ -14,8 +14,8 @@ import java.util.Objects;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import org.verbena.api.RdmaDatagramChannel;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.datagram.RdmaDatagramChannel;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 

@@ -18,10 +18,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import org.verbena.api.LadderOptions;
-import org.verbena.api.LadderStatistics;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderStatistics;
 import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.spi.Patience;
 

@@ -27,9 +27,9 @@ import org.junit.runner.RunWith;
 import org.junit.runner.manipulation.Filter;
 import org.junit.runners.JUnit4;
 import org.verbena.api.ConnectionProvider;
-import org.verbena.api.LadderOptions;
-import org.verbena.api.LadderStatistics;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderStatistics;
 import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.spi.Patience;
 

@@ -7,9 +7,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.verbena.api.ConnectionProvider;
-import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.spi.Patience;
 
 /**

@@ -13,11 +13,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLongArray;
-import org.verbena.api.LadderOptions;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 

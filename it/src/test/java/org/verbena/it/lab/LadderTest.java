@@ -15,14 +15,14 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.ConnectionProvider;
-import org.verbena.api.LadderCapability;
-import org.verbena.api.LadderOptions;
-import org.verbena.api.LadderResult;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaLadder;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ladder.LadderCapability;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderResult;
 import org.verbena.transport.spi.Patience;
 
 /** Clients that connect by a ladder, to servers with a device, without one, and without RDMA. */

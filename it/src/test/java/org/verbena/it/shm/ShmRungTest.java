@@ -7,11 +7,11 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.api.LadderOptions;
-import org.verbena.api.LadderResult;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderResult;
 
 /** Shared memory beside other providers: on one port, as the first rung of a ladder, and by auto. */
 @Timeout(60)

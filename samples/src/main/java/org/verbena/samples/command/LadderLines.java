@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.verbena.api.LadderResult;
+import org.verbena.api.ladder.LadderResult;
 
 /** How a client climbed a ladder, for people. */
 public final class LadderLines {

@@ -1,0 +1,45 @@
+package org.verbena.api.internal.ladder;
+
+import java.net.InetSocketAddress;
+import jdk.jfr.Category;
+import jdk.jfr.Description;
+import jdk.jfr.Event;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+import org.jspecify.annotations.Nullable;
+
+/** The Flight Recorder's event of a client's move to a better rung: how long what it was asked for had to wait. */
+@Name("org.verbena.LadderMove")
+@Label("RDMA Ladder Move")
+@Category({"Verbena"})
+@Description("A client moved to a connection of a better rung, or did not; its requests and messages waited meanwhile")
+@StackTrace(false)
+final class LadderMoveFlight extends Event {
+    @Label("Remote Address")
+    @Nullable String remoteAddress;
+
+    @Label("From")
+    @Description("The rung that it had")
+    @Nullable String from;
+
+    @Label("To")
+    @Description("The rung that came up")
+    @Nullable String to;
+
+    @Label("Moved")
+    @Description("Whether it has that one now")
+    boolean moved;
+
+    /** Records the outcome. */
+    void finish(@Nullable InetSocketAddress address, String had, String offered, boolean taken) {
+        end();
+        if (shouldCommit()) {
+            remoteAddress = String.valueOf(address);
+            from = had;
+            to = offered;
+            moved = taken;
+            commit();
+        }
+    }
+}

@@ -1,0 +1,73 @@
+package org.verbena.api.internal.loop;
+
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.AbstractEventExecutor;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Where the listeners of a future run: on its event loop, and when that has ended, which refuses tasks, on Netty's
+ * global executor. So a listener is called whenever it was added. Any thread.
+ */
+public final class LoopNotifier extends AbstractEventExecutor {
+    private final EventLoop loop;
+
+    public LoopNotifier(EventLoop loop) {
+        super(loop);
+        this.loop = loop;
+    }
+
+    @Override
+    public void execute(Runnable task) {
+        try {
+            loop.execute(task);
+        } catch (RejectedExecutionException ended) {
+            GlobalEventExecutor.INSTANCE.execute(task);
+        }
+    }
+
+    @Override
+    public boolean inEventLoop(Thread thread) {
+        return loop.inEventLoop(thread);
+    }
+
+    @Override
+    public boolean isShuttingDown() {
+        return loop.isShuttingDown();
+    }
+
+    @Override
+    public boolean isShutdown() {
+        return loop.isShutdown();
+    }
+
+    @Override
+    public boolean isTerminated() {
+        return loop.isTerminated();
+    }
+
+    @Override
+    public boolean awaitTermination(long timeout, TimeUnit unit) throws InterruptedException {
+        return loop.awaitTermination(timeout, unit);
+    }
+
+    @Override
+    public Future<?> terminationFuture() {
+        return loop.terminationFuture();
+    }
+
+    /** Never called: nobody is given this executor to end it. */
+    @Override
+    public Future<?> shutdownGracefully(long quietPeriod, long timeout, TimeUnit unit) {
+        throw new UnsupportedOperationException("end the event loop itself");
+    }
+
+    /** As {@link #shutdownGracefully}. */
+    @Override
+    @Deprecated
+    public void shutdown() {
+        throw new UnsupportedOperationException("end the event loop itself");
+    }
+}

@@ -1,0 +1,5 @@
+/**
+ * The registered buffers of each device, shared by all channels. Uses nothing else of this module.
+ */
+@org.jspecify.annotations.NullMarked
+package org.verbena.api.internal.memory;

@@ -1,0 +1,194 @@
+package org.verbena.api.internal.request;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.util.concurrent.Future;
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** A message that arrived, and what answers it. Any thread. */
+public final class Incoming {
+    private final Messenger messenger;
+    private final long correlation;
+    private final boolean request;
+    /** Nobody handles it: it is a request that is answered when the messages in front of it have been handled. */
+    private final boolean fence;
+
+    /** The peer knows that it may be refused. */
+    private final boolean refusable;
+
+    private final long arrivedNanos;
+    /** How long the peer waits from then on; {@link Long#MAX_VALUE} if it did not say. */
+    private final long timeNanos;
+
+    private final AtomicBoolean replied = new AtomicBoolean();
+
+    /** The message that a handler on a virtual thread has now. Written by that thread. */
+    private volatile @Nullable ByteBuf handled;
+
+    private Incoming(
+            Messenger messenger,
+            long correlation,
+            boolean request,
+            boolean fence,
+            boolean refusable,
+            long arrivedNanos,
+            long timeNanos) {
+        this.messenger = messenger;
+        this.correlation = correlation;
+        this.request = request;
+        this.fence = fence;
+        this.refusable = refusable;
+        this.arrivedNanos = arrivedNanos;
+        this.timeNanos = timeNanos;
+    }
+
+    /** Of a message that is not a request. */
+    static Incoming ofMessage(Messenger messenger) {
+        return new Incoming(messenger, 0, false, false, false, 0, Long.MAX_VALUE);
+    }
+
+    /** Of a fence, which has its turn as a message does. */
+    static Incoming ofFence(Messenger messenger, long correlation) {
+        return new Incoming(messenger, correlation, false, true, false, 0, Long.MAX_VALUE);
+    }
+
+    /**
+     * Of a request whose peer does not say how long it waits.
+     *
+     * @param arrivedNanos a time of {@link System#nanoTime()}
+     */
+    static Incoming ofRequest(Messenger messenger, long correlation, long arrivedNanos) {
+        return new Incoming(messenger, correlation, true, false, false, arrivedNanos, Long.MAX_VALUE);
+    }
+
+    /**
+     * Of a request with a deadline, or with none.
+     *
+     * @param arrivedNanos a time of {@link System#nanoTime()}
+     * @param timeNanos how long the peer waits from then on; {@link Long#MAX_VALUE} without a deadline
+     */
+    static Incoming ofTimedRequest(Messenger messenger, long correlation, long arrivedNanos, long timeNanos) {
+        return new Incoming(messenger, correlation, true, false, true, arrivedNanos, timeNanos);
+    }
+
+    /** What the program sees of it, for its maker; null at first. */
+    private @Nullable Object seen;
+
+    public boolean isRequest() {
+        return request;
+    }
+
+    /**
+     * Answers: the first call for a request sends its reply, every other call a message of its own.
+     *
+     * @param message its ownership is taken
+     * @throws IllegalStateException it is the handler's own message, and was not retained
+     */
+    public Future<Void> send(ByteBuf message) {
+        messenger.checkKept(this, message);
+        return answer(message);
+    }
+
+    /** Answers with a copy. */
+    public CompletableFuture<Void> send(byte[] message) {
+        ByteBuf copy;
+        try {
+            copy = messenger.copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return messenger.completable(cannotAnswer(noMemory));
+        }
+        return messenger.completable(answer(copy));
+    }
+
+    /** Answers with a copy of what remains. */
+    public CompletableFuture<Void> send(ByteBuffer message) {
+        ByteBuf copy;
+        try {
+            copy = messenger.copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return messenger.completable(cannotAnswer(noMemory));
+        }
+        return messenger.completable(answer(copy));
+    }
+
+    private Future<Void> answer(@Nullable ByteBuf message) {
+        return request && replied.compareAndSet(false, true)
+                ? messenger.reply(correlation, message, arrivedNanos)
+                : messenger.sendMessage(message);
+    }
+
+    /** There is no memory for the message: if it is the reply, the request fails. */
+    private Future<Void> cannotAnswer(Throwable cause) {
+        if (request && replied.compareAndSet(false, true)) {
+            messenger.replyFailed(correlation, cause);
+        }
+        return messenger.notifier().newFailedFuture(cause);
+    }
+
+    /** How long the peer still waits; {@link Long#MAX_VALUE} if it does not say, or for no reply. */
+    public long remainingNanos() {
+        return timeNanos == Long.MAX_VALUE
+                ? Long.MAX_VALUE
+                : Math.max(0, timeNanos - (System.nanoTime() - arrivedNanos));
+    }
+
+    /** Whether the peer waits no longer. */
+    boolean isExpired() {
+        return timeNanos != Long.MAX_VALUE && System.nanoTime() - arrivedNanos >= timeNanos;
+    }
+
+    /** When the first part of the request arrived. */
+    long arrivedNanos() {
+        return arrivedNanos;
+    }
+
+    public Channel channel() {
+        return messenger.channel();
+    }
+
+    boolean isFence() {
+        return fence;
+    }
+
+    /** Answers a fence. */
+    void pass() {
+        messenger.send(Messenger.REPLY, correlation, Unpooled.EMPTY_BUFFER);
+    }
+
+    /** Tells the peer that the handler failed, if it still waits for a reply. */
+    void fail(Throwable cause) {
+        if (request && replied.compareAndSet(false, true)) {
+            messenger.sendFailure(correlation, cause);
+        }
+    }
+
+    /** Tells the peer that the server is overloaded, if it still waits for a reply. */
+    void refuse(long retryAfterNanos) {
+        if (request && replied.compareAndSet(false, true)) {
+            messenger.sendOverloaded(correlation, refusable, retryAfterNanos);
+        }
+    }
+
+    void setHandled(@Nullable ByteBuf message) {
+        handled = message;
+    }
+
+    @Nullable ByteBuf handled() {
+        return handled;
+    }
+
+    /** What the program sees of it. Messages that are handled one after another on a loop are seen as the same object. */
+    public <T> T seenAs(Class<T> type, Function<Incoming, T> maker) {
+        Object known = seen;
+        if (!type.isInstance(known)) {
+            known = maker.apply(this);
+            seen = known;
+        }
+        return type.cast(known);
+    }
+}

@@ -1,0 +1,32 @@
+package org.verbena.api.internal.request;
+
+import io.netty.channel.Channel;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.ladder.LadderResult;
+import org.verbena.transport.ConnectionException;
+
+/**
+ * A connection of an {@link RdmaClient}.
+ *
+ * @param channel connected
+ * @param messenger in its pipeline
+ * @param ladder the rung that it is; null without a ladder
+ */
+public record Link(
+        Channel channel, Messenger messenger, @Nullable LadderResult ladder) {
+
+    /**
+     * That of a channel which has connected.
+     *
+     * @throws ConnectionException.Lost it has closed since
+     */
+    public static Link of(Channel channel) {
+        Messenger messenger = channel.pipeline().get(Messenger.class);
+        if (messenger == null) { // a channel that has closed has no handlers
+            throw new ConnectionException.Lost(
+                    "connect to " + channel.remoteAddress() + ": the connection was lost at once");
+        }
+        return new Link(channel, messenger, LadderResult.of(channel));
+    }
+}

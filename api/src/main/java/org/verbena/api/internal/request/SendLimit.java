@@ -1,0 +1,88 @@
+package org.verbena.api.internal.request;
+
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.SendLimitException;
+
+/** Counts what waits to be sent on a connection, and how long it is, and says when that is too much. Any thread. */
+public final class SendLimit {
+    /**
+     * The bounds.
+     *
+     * @param messages the most that may wait
+     * @param bytes the most that these may have together; a message that waits for no other may be longer
+     */
+    public record Bounds(int messages, long bytes) {
+        /** Far more than fills any link, and far less than the memory that all connections share. */
+        public static final Bounds DEFAULTS = new Bounds(65_536, 128L << 20);
+
+        public Bounds {
+            if (messages < 1 || messages > MOST_MESSAGES) {
+                throw new IllegalArgumentException(
+                        "maxPending: " + messages + " messages are not within 1 to " + MOST_MESSAGES);
+            }
+            if (bytes < 1 || bytes > MOST_BYTES) {
+                throw new IllegalArgumentException("maxPending: " + bytes + " bytes are not within 1 to " + MOST_BYTES);
+            }
+        }
+    }
+
+    // Both figures are in one number, so that one atomic step takes them:  | messages: 24 | bytes: 40 |
+    private static final int BYTES_BITS = 40;
+    private static final long BYTES_MASK = (1L << BYTES_BITS) - 1;
+    private static final long ONE_MESSAGE = 1L << BYTES_BITS;
+
+    /** Half of what fits, since what is never refused counts as well. */
+    private static final long MOST_BYTES = 1L << (BYTES_BITS - 1);
+
+    private static final int MOST_MESSAGES = 1 << 22;
+
+    private final Bounds bounds;
+    private final AtomicLong pending = new AtomicLong();
+
+    SendLimit(Bounds bounds) {
+        this.bounds = bounds;
+    }
+
+    /** Takes room for a message, whether there is some or not. */
+    void take(int bytes) {
+        pending.addAndGet(ONE_MESSAGE + bytes);
+    }
+
+    /** Takes room for a message if there is some. */
+    boolean tryTake(int bytes) {
+        long now = pending.addAndGet(ONE_MESSAGE + bytes);
+        int messages = (int) (now >>> BYTES_BITS);
+        if (messages == 1 || (messages <= bounds.messages && (now & BYTES_MASK) <= bounds.bytes)) {
+            return true;
+        }
+        giveBack(bytes);
+        return false;
+    }
+
+    /**
+     * Why there is no room for a message.
+     *
+     * @param operation what was to be done with it
+     * @param peer to whom
+     */
+    SendLimitException refusal(String operation, @Nullable Object peer, int bytes) {
+        long now = pending.get();
+        int messages = (int) (now >>> BYTES_BITS);
+        long waiting = now & BYTES_MASK;
+        String most = messages >= bounds.messages
+                ? bounds.messages + " messages"
+                : bounds.bytes + " bytes, and this message has " + bytes;
+        return new SendLimitException(
+                operation + " to " + peer + ": " + messages + " messages with " + waiting
+                        + " bytes wait to be sent, and maxPending allows " + most
+                        + ": wait for the future of an earlier one, or raise maxPending",
+                messages,
+                waiting);
+    }
+
+    /** The message has been sent, or will not be. */
+    void giveBack(int bytes) {
+        pending.addAndGet(-(ONE_MESSAGE + bytes));
+    }
+}

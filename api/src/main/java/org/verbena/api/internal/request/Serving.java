@@ -1,0 +1,38 @@
+package org.verbena.api.internal.request;
+
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a connection's messages are handled.
+ *
+ * @param handler gets them
+ * @param virtualThreads whether it runs on virtual threads
+ * @param describesFailures whether a peer whose request failed is told what the handler threw
+ * @param counters of the requests that do not reach the handler
+ * @param queueAge says which requests have waited too long; null to refuse none for that
+ * @param limit of handlers on virtual threads; null for none
+ * @param retries of this end's own requests; null for none
+ * @param bounds of what may wait to be sent
+ */
+public record Serving(
+        Handler handler,
+        boolean virtualThreads,
+        boolean describesFailures,
+        RequestCounters counters,
+        @Nullable QueueAge queueAge,
+        @Nullable HandlerLimit limit,
+        @Nullable Retries retries,
+        SendLimit.Bounds bounds) {
+
+    /** Gets messages, on the loop or on a virtual thread. */
+    public interface Handler {
+        /**
+         * A message has come.
+         *
+         * @param message released when this returns
+         * @throws Exception the handler has failed
+         */
+        void onMessage(Incoming incoming, ByteBuf message) throws Exception;
+    }
+}

@@ -1,0 +1,184 @@
+package org.verbena.api.internal.request;
+
+import io.netty.bootstrap.AbstractBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelOption;
+import io.netty.util.concurrent.Future;
+import java.net.InetAddress;
+import java.nio.channels.ClosedChannelException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaServer;
+import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.transport.ConnectionException;
+
+/** The parts that {@link RdmaServer} and {@link RdmaClient} share. */
+public final class ShortForm {
+
+    /** The number of event loops of a server: one per processor, but no more than most servers can use. */
+    public static final int SERVER_THREADS = Math.clamp(Runtime.getRuntime().availableProcessors(), 1, 8);
+
+    /** Long enough for CLOSE frames in flight. */
+    public static final int CLOSE_MILLIS = 5_000;
+
+    /** How long connecting may take if the program says nothing: Netty's default. */
+    public static final int CONNECT_MILLIS = 30_000;
+
+    private static final int MAX_PORT = 65_535;
+
+    private ShortForm() {}
+
+    /** Checks where to connect to or to listen. */
+    public static void checkAddress(String purpose, String host, int port, int leastPort) {
+        if (host == null || host.isBlank()) {
+            throw new IllegalArgumentException(purpose + "port " + port + ": the host is "
+                    + (host == null ? "null" : "blank") + "; name one, or say localhost");
+        }
+        if (port < leastPort || port > MAX_PORT) {
+            throw new IllegalArgumentException(
+                    purpose + host + ":" + port + ": the port is not within " + leastPort + " to " + MAX_PORT);
+        }
+    }
+
+    /**
+     * Throws if the calling thread has been interrupted. Nothing is begun then: what the first use of a provider reads
+     * and opens may be closed by the interrupt.
+     */
+    public static void checkNotInterrupted(String purpose) {
+        if (Thread.currentThread().isInterrupted()) {
+            throw interrupted(purpose, new InterruptedException());
+        }
+    }
+
+    /** Keeps the thread interrupted. */
+    static ConnectionException interrupted(String purpose, InterruptedException interruption) {
+        Thread.currentThread().interrupt();
+        return new ConnectionException(purpose + ": the thread was interrupted", interruption);
+    }
+
+    /** In nanoseconds, saturating. */
+    public static long positive(String name, Duration value) {
+        Objects.requireNonNull(value, () -> name + " is null");
+        if (!value.isPositive()) {
+            throw new IllegalArgumentException(name + " " + value + " is not positive");
+        }
+        return TimeUnit.NANOSECONDS.convert(value);
+    }
+
+    public static long positive(String name, long value) {
+        if (value < 1) {
+            throw new IllegalArgumentException(name + " " + value + " is below 1");
+        }
+        return value;
+    }
+
+    /**
+     * Makes a channel and waits until it is on its loop. A bootstrap that goes on to connect or to bind by itself does
+     * so in a listener, which a loop that ends in between never calls.
+     *
+     * @throws ConnectionException the loops have ended
+     */
+    public static Channel register(String purpose, AbstractBootstrap<?, ?> bootstrap) {
+        ChannelFuture registering = bootstrap.register();
+        await(purpose, registering);
+        return registering.channel();
+    }
+
+    /**
+     * Waits until a registered channel is connected or bound, and closes it if it is not.
+     *
+     * @throws ConnectionException it is not, or the thread was interrupted
+     */
+    public static void awaitOpen(String purpose, ChannelFuture opening) {
+        try {
+            await(purpose, opening);
+        } catch (RuntimeException | Error failure) {
+            opening.channel().close();
+            throw failure;
+        }
+    }
+
+    /**
+     * Waits until a channel is registered, connected or bound.
+     *
+     * @param future of a channel, or with one as its value; given up if the thread is interrupted
+     * @throws ConnectionException it is not, or the thread was interrupted
+     */
+    public static void await(String purpose, Future<?> future) {
+        try {
+            future.await();
+        } catch (InterruptedException interruption) {
+            future.cancel(false);
+            if (future instanceof ChannelFuture opening) {
+                opening.channel().close();
+            } else if (future.isSuccess() && future.getNow() instanceof Channel late) {
+                late.close();
+            }
+            throw interrupted(purpose, interruption);
+        }
+        Throwable cause = future.cause();
+        if (cause != null) {
+            throw unchecked(purpose, cause);
+        }
+    }
+
+    private static RuntimeException unchecked(String purpose, Throwable cause) {
+        return switch (cause) {
+            case RejectedExecutionException ended -> closed(purpose, ended);
+            case ClosedChannelException ended -> closed(purpose, ended);
+            case CancellationException ended -> closed(purpose, ended);
+            case RuntimeException failure -> failure;
+            case Error error -> throw error;
+            default -> new ConnectionException(purpose + ": " + cause.getMessage(), cause);
+        };
+    }
+
+    private static ConnectionException closed(String purpose, Exception cause) {
+        return new ConnectionException(purpose + ": the event loops have ended, or are ending", cause);
+    }
+
+    /** The same failure, which says that the host has further addresses. */
+    public static ConnectionException withAddresses(
+            ConnectionException failure, String host, List<InetAddress> addresses) {
+        String others =
+                addresses.stream().skip(1).map(InetAddress::getHostAddress).collect(Collectors.joining(", "));
+        String message = failure.getMessage() + "; of the " + addresses.size() + " addresses of " + host
+                + " the first, " + addresses.getFirst().getHostAddress() + ", was tried, and not " + others
+                + ": connect to another by its address";
+        ConnectionException all = switch (failure) {
+            case ConnectionException.Rejected rejected ->
+                new ConnectionException.Rejected(message, rejected.privateData());
+            case ConnectionException.Unreachable unreachable -> new ConnectionException.Unreachable(message);
+            case ConnectionException.TimedOut late -> new ConnectionException.TimedOut(message);
+            case ConnectionException.Lost lost -> new ConnectionException.Lost(message);
+            default -> new ConnectionException(message);
+        };
+        Throwable cause = failure.getCause();
+        all.initCause(cause instanceof InterruptedException ? cause : failure);
+        return all;
+    }
+
+    /** Closes a channel. Done when it is closed, which it is if its loop has ended. */
+    public static CompletableFuture<Void> close(Channel channel) {
+        return done(channel.close());
+    }
+
+    /** Done when that is, whatever its outcome, and also if its loop has ended. */
+    public static CompletableFuture<Void> done(Future<?> future) {
+        return LoopFuture.of(future).handle((value, failure) -> null);
+    }
+
+    /** For options out of a map, where each value has its option's type. */
+    @SuppressWarnings("unchecked")
+    public static ChannelOption<Object> untyped(ChannelOption<?> option) {
+        return (ChannelOption<Object>) option;
+    }
+}

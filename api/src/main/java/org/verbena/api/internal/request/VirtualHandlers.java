@@ -1,0 +1,128 @@
+package org.verbena.api.internal.request;
+
+import io.netty.buffer.ByteBuf;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs a connection's handler on virtual threads: each request on one of its own, all other messages on one after
+ * another, in order.
+ */
+public final class VirtualHandlers {
+    private static final Logger LOG = LoggerFactory.getLogger(VirtualHandlers.class);
+
+    /**
+     * How many of a connection's messages may be in handlers or wait for one. At this limit the connection is not read
+     * until half of them are done, so that slow handlers slow a client down as a blocked loop does. A virtual thread
+     * takes about a KiB; what handlers keep is more.
+     */
+    public static final int MOST = 1024;
+
+    private static final int FEW = MOST / 2;
+
+    private static final ThreadFactory THREADS =
+            Thread.ofVirtual().name("verbena-handler").factory();
+
+    /** A message and the handlers of its connection. */
+    record Work(VirtualHandlers owner, Incoming incoming, ByteBuf message) implements Runnable {
+        @Override
+        public void run() {
+            owner.run(this);
+        }
+    }
+
+    private final Messenger messenger;
+    private final @Nullable HandlerLimit limit;
+    private final AtomicInteger unfinished = new AtomicInteger();
+    private final Queue<Work> inOrder = new ConcurrentLinkedQueue<>();
+
+    /**
+     * How many are in the queue or were just taken from it. The thread that raises it to 1 starts the thread that
+     * empties the queue.
+     */
+    private final AtomicInteger queued = new AtomicInteger();
+
+    /** Event loop only. */
+    private boolean full;
+
+    VirtualHandlers(Messenger messenger, @Nullable HandlerLimit limit) {
+        this.messenger = messenger;
+        this.limit = limit;
+    }
+
+    static void startThread(Work work) {
+        THREADS.newThread(work).start();
+    }
+
+    /** Handles a message, of which it takes ownership. On the loop. */
+    void start(Incoming incoming, ByteBuf message) {
+        if (unfinished.incrementAndGet() >= MOST) {
+            full = true;
+            messenger.updateReading0();
+        }
+        Work work = new Work(this, incoming, message);
+        if (incoming.isRequest()) {
+            HandlerLimit most = limit;
+            if (most == null) {
+                startThread(work);
+            } else if (!most.start(work)) {
+                messenger.refuse(incoming, message, most.longestWaitNanos(System.nanoTime()));
+                finished();
+            }
+            return;
+        }
+        inOrder.add(work);
+        if (queued.getAndIncrement() == 0) {
+            THREADS.newThread(this::runInOrder).start();
+        }
+    }
+
+    private void runInOrder() {
+        do {
+            run(Objects.requireNonNull(inOrder.poll(), "queued counts what is in the queue"));
+        } while (queued.decrementAndGet() > 0);
+    }
+
+    private void run(Work work) {
+        work.incoming.setHandled(work.message);
+        try {
+            messenger.handle(work.incoming, work.message);
+        } finally {
+            work.incoming.setHandled(null);
+            HandlerLimit most = limit;
+            if (most != null && work.incoming.isRequest()) {
+                most.ended();
+            }
+            finished();
+        }
+    }
+
+    private void finished() {
+        if (unfinished.decrementAndGet() == FEW) {
+            resume();
+        }
+    }
+
+    private void resume() {
+        try {
+            messenger.channel().eventLoop().execute(messenger::updateReading0);
+        } catch (RejectedExecutionException ended) {
+            LOG.trace("{}: the event loop has ended, and nothing more is read", messenger.channel(), ended);
+        }
+    }
+
+    /** Whether so many messages are unfinished that no more should be read. On the loop. */
+    boolean isFull0() {
+        if (full && unfinished.get() <= FEW) {
+            full = false;
+        }
+        return full;
+    }
+}

@@ -1,0 +1,6 @@
+/**
+ * A server's listeners and the connections that it has not accepted yet. May use {@code internal.loop} and {@code
+ * internal.stat}.
+ */
+@org.jspecify.annotations.NullMarked
+package org.verbena.api.internal.server;

@@ -1,0 +1,59 @@
+package org.verbena.api.internal.stat;
+
+import io.netty.channel.EventLoop;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.verbena.transport.stat.ConnectionRow;
+
+/**
+ * Copies the counters of a loop's connections to where {@code verbena stat} reads them: a tenth of a second after
+ * something happened on the loop. So a busy loop copies ten times a second, and an idle one once more, when its figures
+ * are final, and then never. Event loop only.
+ */
+public final class LoopStat implements Runnable {
+    /** Often enough for people, and seldom enough to cost nothing: see {@code StatFile}. */
+    private static final long PERIOD_MILLIS = 100;
+
+    private final EventLoop loop;
+
+    /** Those that have a row. */
+    private final List<ConnectionStat> connections = new ArrayList<>();
+
+    private final long[] counters = new long[ConnectionRow.COUNTERS];
+    private boolean scheduled;
+
+    public LoopStat(EventLoop loop) {
+        this.loop = loop;
+    }
+
+    void add0(ConnectionStat connection) {
+        connections.add(connection);
+        connection.copy0(counters, System.nanoTime());
+    }
+
+    void remove0(ConnectionStat connection) {
+        connections.remove(connection);
+    }
+
+    /** Something has happened on the loop: one comparison. */
+    public void active0() {
+        if (!scheduled && !connections.isEmpty()) {
+            scheduled = true;
+            loop.schedule(this, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    /** The tenth of a second is over. */
+    @Override
+    public void run() {
+        scheduled = false;
+        long now = System.nanoTime();
+        for (int i = 0; i < connections.size(); i++) {
+            connections.get(i).copy0(counters, now);
+        }
+        if (!connections.isEmpty()) {
+            connections.getFirst().account().copyMemory();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package org.verbena.api.ladder;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.Exchange;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaLadder;
+
+/**
+ * How a client climbs down a ladder ({@link RdmaLadder}): what it tries, when, and what it must not do without.
+ * Immutable; start from {@link #DEFAULTS}.
+ *
+ * <p>A rung is tried when the one before it has failed, or has not come up within the hedge delay. Whichever comes up
+ * first is used, and the best of those that are up by then. Rungs that were passed over are remembered for their
+ * address: for that time they are tried last, not first.
+ *
+ * @param rungs names of providers, the best first, and {@code tcp} for plain TCP, which is for
+ *     streams alone: connections of messages ignore it. No name twice
+ * @param hedgeDelay how long a rung may take before the next one is tried as well, 1 ms or more; counted in
+ *     milliseconds. 250 ms as RFC 8305 recommends
+ * @param memory how long a rung that was passed over is tried last for that address; zero to remember nothing. A longer
+ *     time saves attempts; a shorter one moves a client up sooner
+ * @param minimumRung the lowest rung that may be used, one of {@code rungs}; null for the last
+ * @param needs rungs without one of these are not used
+ * @param moveUp how often an {@link RdmaClient} below the best rung tries the better ones, 1 ms or more; null for
+ *     never: see {@link #withMoveUp}
+ */
+public record LadderOptions(
+        List<String> rungs,
+        Duration hedgeDelay,
+        Duration memory,
+        @Nullable String minimumRung,
+        Set<LadderCapability> needs,
+        @Nullable Duration moveUp) {
+
+    /**
+     * {@code verbs}, {@code soft}, plain TCP for streams; 250 ms; remembered for 10 minutes; no minimum, no needs; a
+     * connection stays on its rung.
+     */
+    public static final LadderOptions DEFAULTS = new LadderOptions(
+            List.of("verbs", "soft", "tcp"), Duration.ofMillis(250), Duration.ofMinutes(10), null, Set.of(), null);
+
+    /** Checks and copies. */
+    public LadderOptions {
+        rungs = List.copyOf(rungs);
+        needs = Set.copyOf(needs);
+        if (rungs.isEmpty() || rungs.stream().distinct().count() < rungs.size()) {
+            throw new IllegalArgumentException("a ladder needs one rung or more, each another one: " + rungs);
+        }
+        if (Objects.requireNonNull(hedgeDelay, "hedgeDelay is null").toMillis() < 1) {
+            throw new IllegalArgumentException("hedgeDelay " + hedgeDelay + " is below 1 ms");
+        }
+        if (Objects.requireNonNull(memory, "memory is null").isNegative()) {
+            throw new IllegalArgumentException("memory " + memory + " is below zero");
+        }
+        if (minimumRung != null && !rungs.contains(minimumRung)) {
+            throw new IllegalArgumentException("the minimum rung " + minimumRung + " is not among the rungs " + rungs);
+        }
+        if (moveUp != null && moveUp.toMillis() < 1) {
+            throw new IllegalArgumentException("moveUp " + moveUp + " is below 1 ms");
+        }
+    }
+
+    /**
+     * The same with other rungs, the best first. The minimum rung must be among them.
+     *
+     * @param names of providers, and {@code tcp}
+     * @return changed options
+     */
+    public LadderOptions withRungs(String... names) {
+        return new LadderOptions(List.of(names), hedgeDelay, memory, minimumRung, needs, moveUp);
+    }
+
+    /**
+     * The same with another delay.
+     *
+     * @param delay 1 ms or more
+     * @return changed options
+     */
+    public LadderOptions withHedgeDelay(Duration delay) {
+        return new LadderOptions(rungs, delay, memory, minimumRung, needs, moveUp);
+    }
+
+    /**
+     * The same with another time to remember.
+     *
+     * @param time zero or more
+     * @return changed options
+     */
+    public LadderOptions withMemory(Duration time) {
+        return new LadderOptions(rungs, hedgeDelay, time, minimumRung, needs, moveUp);
+    }
+
+    /**
+     * The same, never below a rung: if no rung down to it comes up, connecting fails and says why each did not.
+     *
+     * @param name one of the rungs
+     * @return changed options
+     */
+    public LadderOptions withMinimumRung(String name) {
+        return new LadderOptions(
+                rungs, hedgeDelay, memory, Objects.requireNonNull(name, "the rung is null"), needs, moveUp);
+    }
+
+    /**
+     * The same, with rungs that can do these things alone. What a connection can do is known when it is up; one that
+     * lacks something is closed and the next rung is tried.
+     *
+     * @param capabilities what is needed
+     * @return changed options
+     */
+    public LadderOptions withNeeds(LadderCapability... capabilities) {
+        return new LadderOptions(rungs, hedgeDelay, memory, minimumRung, Set.of(capabilities), moveUp);
+    }
+
+    /**
+     * The same, and an {@link RdmaClient} whose connection is below the best rung tries the better ones from time to
+     * time, in the background, and moves to one that comes up. Off by default: a connection then stays on its rung
+     * until it ends. Channels that {@link RdmaLadder} connects stay as well.
+     *
+     * <p>When a better connection is up, the client waits until the server has handled what was sent before, and what
+     * it is asked for meanwhile waits in memory; then all of that, and what follows, goes to the new connection. The
+     * old one ends when its last request has a reply or another outcome. No message and no request is lost or sent
+     * twice, and those of one thread are handled in the order in which that thread sent them. If the server is behind
+     * by more than 2 s, or the new connection is lost, the client stays where it is and tries again. A request's time
+     * runs while it waits.
+     *
+     * <p>What a program has of the old connection ends with it, so <b>leave this off</b> in clients that
+     *
+     * <ul>
+     *   <li>use one-sided operations, registered memory or remote keys: all of these belong to one connection;
+     *   <li>keep {@link RdmaClient#channel()}, or send on it;
+     *   <li>are sent messages by a server that keeps an {@link Exchange} for it: once the client has left, these fail
+     *       at the server. While a client moves, its {@link RdmaClient.Builder#onMessage} may run for both connections
+     *       at once, on two threads, and there is no order between messages of the one and of the other.
+     * </ul>
+     *
+     * <p>The server must be of a release that knows of this; with others the client stays on its rung, and says so once
+     * in the log, at INFO. Each move is logged at INFO, counted ({@link LadderStatistics#movedUp}), and an event of the
+     * Flight Recorder, {@code org.verbena.LadderMove}, which lasts as long as requests had to wait.
+     *
+     * @param every the time between two attempts, and up to a quarter more at random; 1 ms or more. Whether a device
+     *     serves the address is looked at first, which costs little, and so an attempt is made only if one does
+     * @return changed options
+     */
+    public LadderOptions withMoveUp(Duration every) {
+        return new LadderOptions(
+                rungs, hedgeDelay, memory, minimumRung, needs, Objects.requireNonNull(every, "the time is null"));
+    }
+}

@@ -1,0 +1,28 @@
+package org.verbena.api.ladder;
+
+import org.verbena.api.RdmaLadder;
+import org.verbena.api.internal.stat.RungCounters;
+
+/**
+ * How often the clients of this process that connect by a ladder ({@link RdmaLadder}) used a rung, and passed it over.
+ *
+ * @param rung {@code verbs}, {@code soft} ..., or {@code tcp}
+ * @param used connections that it carries or carried
+ * @param passed how often it did not come up, was not tried, or lacked what was needed, whether a lower rung was
+ *     used then or none
+ * @param movedUp how often a client that had a lower rung moved to this one ({@link LadderOptions#withMoveUp}); these
+ *     are among {@code used}
+ */
+public record LadderStatistics(String rung, long used, long passed, long movedUp) {
+
+    /**
+     * Takes a snapshot. Any thread.
+     *
+     * @param rung its name
+     * @return the figures; 0 for one that no ladder has tried
+     */
+    public static LadderStatistics of(String rung) {
+        RungCounters counters = RungCounters.of(rung);
+        return new LadderStatistics(rung, counters.used(), counters.passed(), counters.movedUp());
+    }
+}

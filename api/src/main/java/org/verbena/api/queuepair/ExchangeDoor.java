@@ -1,0 +1,121 @@
+package org.verbena.api.queuepair;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.RateLimitedLog;
+
+/**
+ * Where a {@link TcpExchange} waits for its peer. Others connect as well: port scanners, load balancers, whoever has
+ * the wrong port. So each connection has a thread that reads what it says, and the first that says what a peer says is
+ * the peer. The others are closed, and harm nothing.
+ */
+final class ExchangeDoor {
+    private static final Logger LOG = LoggerFactory.getLogger(TcpExchange.class);
+
+    /** Those that anyone who reaches the port can cause. */
+    private static final RateLimitedLog STRANGERS = new RateLimitedLog(LOG);
+
+    /**
+     * How many connections may be open that have said nothing yet. One more closes the oldest: a peer speaks as soon as
+     * it has connected.
+     */
+    static final int MOST_VISITORS = 16;
+
+    /** Reads what a peer says, and blocks. */
+    interface Reader<T> {
+        T read(ExchangeWire wire) throws IOException;
+    }
+
+    /** The peer. */
+    record Peer<T>(Socket socket, T said) {}
+
+    private final ServerSocket listener;
+    private final Object lock = new Object();
+
+    /** The oldest first. Guarded by the lock. */
+    private final Set<Socket> visitors = new LinkedHashSet<>();
+
+    ExchangeDoor(ServerSocket listener) {
+        this.listener = listener;
+    }
+
+    /**
+     * Waits for the peer, and closes the listener and all other connections then.
+     *
+     * @throws IOException the listener was closed
+     */
+    <T> Peer<T> await(Reader<T> reader) throws IOException {
+        CompletableFuture<Peer<T>> first = new CompletableFuture<>();
+        try {
+            while (true) {
+                Socket visitor = listener.accept();
+                enter(visitor);
+                Thread.ofVirtual().name("verbena-exchange").start(() -> receive(visitor, reader, first));
+            }
+        } catch (IOException closed) {
+            if (!first.isDone()) {
+                throw closed;
+            }
+            return first.resultNow();
+        } finally {
+            TcpExchange.closeQuietly(listener);
+            leaveAll();
+        }
+    }
+
+    private void enter(Socket visitor) {
+        Socket oldest = null;
+        synchronized (lock) {
+            visitors.add(visitor);
+            if (visitors.size() > MOST_VISITORS) {
+                oldest = visitors.iterator().next();
+                visitors.remove(oldest);
+            }
+        }
+        TcpExchange.closeQuietly(oldest);
+    }
+
+    /** Returns false if it was closed from here. */
+    private boolean leave(Socket visitor) {
+        synchronized (lock) {
+            return visitors.remove(visitor);
+        }
+    }
+
+    private void leaveAll() {
+        List<Socket> left;
+        synchronized (lock) {
+            left = List.copyOf(visitors);
+            visitors.clear();
+        }
+        left.forEach(TcpExchange::closeQuietly);
+    }
+
+    private <T> void receive(Socket visitor, Reader<T> reader, CompletableFuture<Peer<T>> first) {
+        try {
+            T said = reader.read(new ExchangeWire(visitor));
+            if (leave(visitor) && first.complete(new Peer<>(visitor, said))) {
+                TcpExchange.closeQuietly(listener); // which ends the wait
+                return;
+            }
+        } catch (EOFException silent) {
+            leave(visitor);
+            LOG.debug("{}: {} said nothing", listener, visitor, silent);
+        } catch (IOException | IllegalArgumentException stranger) {
+            if (leave(visitor)) {
+                STRANGERS.warn("the exchange at TCP " + listener.getLocalSocketAddress() + " turned "
+                        + visitor.getRemoteSocketAddress() + " away and goes on waiting for its peer: "
+                        + stranger.getMessage());
+            }
+        }
+        TcpExchange.closeQuietly(visitor);
+    }
+}

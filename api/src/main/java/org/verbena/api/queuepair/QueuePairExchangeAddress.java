@@ -1,0 +1,61 @@
+package org.verbena.api.queuepair;
+
+import java.io.Serial;
+import java.net.SocketAddress;
+import java.util.Objects;
+import org.verbena.transport.QueuePairExchange;
+import org.verbena.transport.QueuePairRoute;
+
+/**
+ * The peer of a channel that is connected by hand, without rdma_cm: what a {@code Bootstrap} is given to connect to.
+ * Both ends connect, each with an exchange of its own that meets the other's.
+ *
+ * <pre>{@code
+ * TcpExchange exchange = TcpExchange.connecting(new InetSocketAddress("host", 18515), TcpExchange.Format.PING_PONG);
+ * bootstrap.connect(new QueuePairExchangeAddress(QueuePairRoute.ofDevice("rxe0"), exchange));
+ * }</pre>
+ *
+ * <p>It is good for one connect. Providers without queue pairs that can be connected by hand, as soft, refuse it, and
+ * so do iWARP devices.
+ */
+public final class QueuePairExchangeAddress extends SocketAddress {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    private final transient QueuePairRoute route;
+    private final transient QueuePairExchange exchange;
+
+    /**
+     * Creates an address.
+     *
+     * @param route the local end
+     * @param exchange meets the peer's; nothing of it is called before the channel connects
+     */
+    public QueuePairExchangeAddress(QueuePairRoute route, QueuePairExchange exchange) {
+        this.route = Objects.requireNonNull(route, "the route is null");
+        this.exchange = Objects.requireNonNull(exchange, "the exchange is null");
+    }
+
+    /**
+     * The local end.
+     *
+     * @return device, port and GID, or an address
+     */
+    public QueuePairRoute route() {
+        return route;
+    }
+
+    /**
+     * The exchange.
+     *
+     * @return as it was given
+     */
+    public QueuePairExchange exchange() {
+        return exchange;
+    }
+
+    @Override
+    public String toString() {
+        return "a queue pair by hand on " + route + ", by " + exchange;
+    }
+}

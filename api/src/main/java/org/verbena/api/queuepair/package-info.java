@@ -1,0 +1,9 @@
+/**
+ * Queue pairs that are connected by hand, without rdma_cm: both ends exchange their numbers and addresses in a way
+ * of the program's choice. Other programs' protocols are spoken so.
+ *
+ * <p>Begin with {@link org.verbena.api.queuepair.QueuePairExchangeAddress}, which a channel or client connects to.
+ * It uses nothing else of this module, so that channels may name it.
+ */
+@org.jspecify.annotations.NullMarked
+package org.verbena.api.queuepair;

@@ -1,0 +1,246 @@
+package org.verbena.api.queuepair;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.api.RdmaChannel;
+import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.queuepair.TcpExchange.Format;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.QueuePairEnd;
+import org.verbena.transport.QueuePairRoute;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.spi.Patience;
+
+/** Exchanges over TCP, without queue pairs. */
+@Timeout(240)
+class TcpExchangeTest {
+    private static final MemoryDomain NONE = new MemoryDomain() {
+        @Override
+        public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long registeredBytes() {
+            return 0;
+        }
+    };
+
+    private static QueuePairEnd end(int number) {
+        return new QueuePairEnd(number, 77, 0, 0, 0x0000_ffff_7f00_0001L, 4096, 16, new byte[0]);
+    }
+
+    private static TcpExchange server(Format format) {
+        return TcpExchange.accepting(new InetSocketAddress("127.0.0.1", 0), format);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void bothEndsLearnOfTheOther(Format format) {
+        TcpExchange server = server(format);
+        TcpExchange client = TcpExchange.connecting(server.localAddress(), format);
+        assertThat(server.answers()).isTrue();
+        assertThat(client.answers()).isFalse();
+        QueuePairEnd ofServer = server.adapt(end(11));
+        QueuePairEnd ofClient = client.adapt(end(12));
+        assertThat(ofServer.mtuBytes())
+                .isEqualTo(
+                        switch (format) {
+                            case VERBENA -> 4096;
+                            case PING_PONG -> 1024;
+                            case RC_EXAMPLE -> 256;
+                        });
+        CompletableFuture<QueuePairEnd> atServer =
+                server.exchange(ofServer, NONE).toCompletableFuture();
+        CompletableFuture<QueuePairEnd> atClient =
+                client.exchange(ofClient, NONE).toCompletableFuture();
+        QueuePairEnd learnt = Patience.await("the client's end", atServer);
+        assertThat(learnt.queuePairNumber()).isEqualTo(12);
+        assertThat(learnt.packetSequenceNumber()).isEqualTo(format == Format.RC_EXAMPLE ? 0 : 77);
+        assertThat(learnt.gidInterface()).isEqualTo(end(1).gidInterface());
+        CompletableFuture<Void> serverReady = server.ready().toCompletableFuture();
+        assertThat(Patience.await("the server's end", atClient).queuePairNumber())
+                .isEqualTo(11);
+        assertThat(serverReady).isNotDone();
+        CompletableFuture<Void> clientReady = client.ready().toCompletableFuture();
+        Patience.await("the server is ready", serverReady);
+        Patience.await("the client is ready", clientReady);
+        assertThatThrownBy(() -> server.exchange(ofServer, NONE)).hasMessageContaining("make one for each connection");
+        server.close();
+        client.close();
+    }
+
+    /** A server of many peers listens itself, and has an exchange for each that it accepts. */
+    @ParameterizedTest
+    @EnumSource
+    void aServerThatAcceptsItselfHasAnExchangeForEachPeer(Format format) throws Exception {
+        try (ServerSocket listening = new ServerSocket(0, 2, InetAddress.getLoopbackAddress())) {
+            InetSocketAddress at = (InetSocketAddress) listening.getLocalSocketAddress();
+            for (int peer = 1; peer <= 2; peer++) {
+                try (TcpExchange client = TcpExchange.connecting(at, format)) {
+                    CompletableFuture<QueuePairEnd> atClient =
+                            client.exchange(client.adapt(end(10 + peer)), NONE).toCompletableFuture();
+                    try (TcpExchange server = TcpExchange.accepted(listening.accept(), format)) {
+                        assertThat(server.answers()).isTrue();
+                        CompletableFuture<QueuePairEnd> atServer = server.exchange(server.adapt(end(20 + peer)), NONE)
+                                .toCompletableFuture();
+                        assertThat(Patience.await("the client's end", atServer).queuePairNumber())
+                                .isEqualTo(10 + peer);
+                        CompletableFuture<Void> ready = server.ready().toCompletableFuture();
+                        assertThat(Patience.await("the server's end", atClient).queuePairNumber())
+                                .isEqualTo(20 + peer);
+                        Patience.await("the client is ready", client.ready().toCompletableFuture());
+                        Patience.await("the server is ready", ready);
+                    }
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void garbageIsRefused(Format format) throws Exception {
+        try (ServerSocket listening = new ServerSocket(0, 2, InetAddress.getLoopbackAddress())) {
+            for (int filling : new int[] {0xff, 0, 'x'}) {
+                try (Socket stranger = new Socket(listening.getInetAddress(), listening.getLocalPort());
+                        TcpExchange server = TcpExchange.accepted(listening.accept(), format)) {
+                    CompletableFuture<QueuePairEnd> came =
+                            server.exchange(server.adapt(end(11)), NONE).toCompletableFuture();
+                    stranger.getOutputStream().write(filled(filling));
+                    Patience.until("it has an outcome", came::isDone);
+                    assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
+                }
+            }
+        }
+    }
+
+    private static byte[] filled(int filling) {
+        byte[] bytes = new byte[1000];
+        Arrays.fill(bytes, (byte) filling);
+        return bytes;
+    }
+
+    /** They end, they are silent, more of them than there are places, or they say something else. */
+    @ParameterizedTest
+    @EnumSource
+    void strangersHarmNoExchange(Format format) throws Exception {
+        List<Socket> strangers = new ArrayList<>();
+        try (TcpExchange server = server(format)) {
+            InetSocketAddress at = server.localAddress();
+            CompletableFuture<QueuePairEnd> atServer =
+                    server.exchange(server.adapt(end(11)), NONE).toCompletableFuture();
+            for (int i = 0; i < 2 * ExchangeDoor.MOST_VISITORS; i++) {
+                new Socket(at.getAddress(), at.getPort()).close();
+                strangers.add(new Socket(at.getAddress(), at.getPort()));
+                try (Socket speaks = new Socket(at.getAddress(), at.getPort())) {
+                    speaks.getOutputStream().write(filled(new int[] {0, 0xff, 'G'}[i % 3]));
+                    closed(speaks);
+                }
+            }
+            assertThat(atServer).isNotDone();
+            try (TcpExchange client = TcpExchange.connecting(at, format)) {
+                CompletableFuture<QueuePairEnd> atClient =
+                        client.exchange(client.adapt(end(12)), NONE).toCompletableFuture();
+                assertThat(Patience.await("the client's end", atServer).queuePairNumber())
+                        .isEqualTo(12);
+                CompletableFuture<Void> ready = server.ready().toCompletableFuture();
+                assertThat(Patience.await("the server's end", atClient).queuePairNumber())
+                        .isEqualTo(11);
+                Patience.await("the client is ready", client.ready().toCompletableFuture());
+                Patience.await("the server is ready", ready);
+            }
+            for (Socket stranger : strangers) {
+                closed(stranger);
+            }
+        } finally {
+            for (Socket stranger : strangers) {
+                stranger.close();
+            }
+        }
+    }
+
+    /** The other end has closed it, in order or with bytes unread. */
+    private static void closed(Socket socket) throws IOException {
+        socket.setSoTimeout((int) Patience.LIMIT.toMillis());
+        try {
+            assertThat(socket.getInputStream().read()).isEqualTo(-1);
+        } catch (SocketException reset) {
+            // A wait that is too long ends with another class.
+        }
+    }
+
+    @Test
+    void givingUpEndsWhatIsUnderWay() {
+        TcpExchange server = server(Format.VERBENA);
+        CompletableFuture<QueuePairEnd> came = server.exchange(end(1), NONE).toCompletableFuture();
+        server.giveUp();
+        Patience.until("it has an outcome", came::isDone);
+        assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
+        assertThatThrownBy(() -> new Socket("127.0.0.1", server.localAddress().getPort()).close())
+                .isInstanceOf(IOException.class);
+    }
+
+    @Test
+    void foreignFormatsHaveNoRoomForMore() {
+        TcpExchange exchange = server(Format.PING_PONG);
+        QueuePairEnd said = new QueuePairEnd(1, 2, 0, 0, 1, 1024, 1, new byte[] {1});
+        assertThatThrownBy(() -> exchange.adapt(said)).hasMessageContaining("use framing RAW");
+        assertThatThrownBy(() -> exchange.adapt(end(1).withMtuBytes(512))).hasMessageContaining("1024");
+        assertThatThrownBy(() -> exchange.withMemory(MemorySegment.NULL)).hasMessageContaining("RC_EXAMPLE");
+        exchange.withMtuBytes(512).adapt(end(1).withMtuBytes(512));
+        exchange.close();
+    }
+
+    /** It is refused by name, and the exchange is given up. */
+    @Test
+    void softHasNoQueuePairsToConnectByHand() {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
+        TcpExchange exchange = server(Format.VERBENA);
+        try {
+            assertThat(group.provider().connectsByHand()).isFalse();
+            ChannelFuture connecting = new Bootstrap()
+                    .group(group)
+                    .channel(RdmaChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter())
+                    .connect(new QueuePairExchangeAddress(QueuePairRoute.ofDevice("rxe0"), exchange));
+            assertThat(connecting.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                    .isTrue();
+            assertThat(connecting.cause())
+                    .isInstanceOf(UnsupportedOperationException.class)
+                    .hasMessageContaining("provider soft");
+            Patience.until("the channel is closed", () -> !connecting.channel().isOpen());
+            Patience.until("it listens no more", () -> {
+                try {
+                    new Socket("127.0.0.1", exchange.localAddress().getPort()).close();
+                    return false;
+                } catch (IOException refused) {
+                    return true;
+                }
+            });
+        } finally {
+            group.shutdownGracefully(0, 5, TimeUnit.SECONDS).awaitUninterruptibly();
+        }
+    }
+}

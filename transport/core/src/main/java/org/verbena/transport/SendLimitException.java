@@ -1,0 +1,47 @@
+package org.verbena.transport;
+
+import java.io.Serial;
+
+/**
+ * A message or request was not sent, since as much as {@code maxPending} allows waits to be sent on
+ * its connection. The connection stays up. Sent again, the message may succeed: when the future of an earlier one is
+ * done.
+ */
+public final class SendLimitException extends RdmaException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    private final int pendingMessages;
+    private final long pendingBytes;
+
+    /**
+     * Creates one.
+     *
+     * @param message what failed, with the peer's address
+     * @param pendingMessages how many wait
+     * @param pendingBytes how long these are together
+     */
+    public SendLimitException(String message, int pendingMessages, long pendingBytes) {
+        super(message);
+        this.pendingMessages = pendingMessages;
+        this.pendingBytes = pendingBytes;
+    }
+
+    /**
+     * Returns how many messages waited.
+     *
+     * @return a count
+     */
+    public int pendingMessages() {
+        return pendingMessages;
+    }
+
+    /**
+     * Returns how long these were together.
+     *
+     * @return in bytes
+     */
+    public long pendingBytes() {
+        return pendingBytes;
+    }
+}
