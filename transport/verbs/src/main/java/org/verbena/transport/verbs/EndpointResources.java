@@ -239,6 +239,22 @@ final class EndpointResources {
         return windows;
     }
 
+    /** The queue pair is about to be destroyed. The connection loop's thread. */
+    void endWindows() {
+        ConnectionWindows used = windows;
+        if (used != null) {
+            used.end();
+        }
+    }
+
+    /** No binding completes any more. */
+    void abandonWindows0() {
+        ConnectionWindows used = windows;
+        if (used != null) {
+            used.abandon0();
+        }
+    }
+
     /**
      * Binds a window for the first time on the device, since some announce windows and refuse to bind them: then the
      * peer's memory is in plain regions, on this connection and on those to come. The connection has just been made, so

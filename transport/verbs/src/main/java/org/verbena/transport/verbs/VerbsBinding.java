@@ -63,7 +63,7 @@ final class VerbsBinding implements LocalBinding {
         if (bound == null) {
             throw new IllegalStateException("the binding to " + localAddress + " has been used, or closed");
         }
-        VerbsEndpoint endpoint = VerbsEndpoint.connecting(provider, loop, options, handler, remoteAddress, bound);
+        VerbsEndpoint endpoint = VerbsEndpoints.connecting(provider, loop, options, handler, remoteAddress, bound);
         endpoint.start();
         return endpoint;
     }

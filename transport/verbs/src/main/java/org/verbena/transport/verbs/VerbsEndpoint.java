@@ -9,7 +9,6 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
-import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
@@ -17,8 +16,6 @@ import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.QueuePairExchange;
-import org.verbena.transport.QueuePairRoute;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
@@ -120,13 +117,21 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     private final Draining draining = new Draining();
 
-    private VerbsEndpoint(
+    /**
+     * For {@link VerbsEndpoints}.
+     *
+     * @param request what is accepted; null for an endpoint that connects
+     * @param localAddress null until it is known
+     * @param meeting makes the way to the peer
+     */
+    VerbsEndpoint(
             VerbsProvider provider,
             IoEventLoop loop,
             EndpointOptions options,
             EndpointHandler handler,
             InetSocketAddress remoteAddress,
             @Nullable CmEvent request,
+            @Nullable InetSocketAddress localAddress,
             Function<VerbsEndpoint, EndpointSetup> meeting) {
         this.provider = provider;
         this.loop = loop;
@@ -135,68 +140,12 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         this.handler = handler;
         this.remoteAddress = remoteAddress;
         this.request = request;
+        this.localAddress = localAddress;
         setup = meeting.apply(this);
         reports = new CompletionReports(this, options, handler);
         sends = reports.sends();
         receives = reports.receives();
         resources = new EndpointResources(options, sends, receives);
-    }
-
-    /** An endpoint that will connect, with an id that is bound or with a new one. */
-    static VerbsEndpoint connecting(
-            VerbsProvider provider,
-            IoEventLoop loop,
-            EndpointOptions options,
-            EndpointHandler handler,
-            InetSocketAddress remoteAddress,
-            @Nullable CmId bound) {
-        return new VerbsEndpoint(
-                provider,
-                loop,
-                options,
-                handler,
-                remoteAddress,
-                null,
-                made -> new ConnectionSetup(made, provider, options, remoteAddress, null, bound));
-    }
-
-    /** An endpoint that will be connected by hand. */
-    static VerbsEndpoint byHand(
-            VerbsProvider provider,
-            IoEventLoop loop,
-            EndpointOptions options,
-            EndpointHandler handler,
-            QueuePairRoute route,
-            QueuePairExchange exchange) {
-        return new VerbsEndpoint(
-                provider,
-                loop,
-                options,
-                handler,
-                VerbsProvider.orWildcard(null),
-                null,
-                made -> new ExchangeSetup(made, provider, route, exchange, options));
-    }
-
-    /** An endpoint that will accept. */
-    static VerbsEndpoint accepted(
-            VerbsProvider provider,
-            IoEventLoop loop,
-            EndpointOptions options,
-            EndpointHandler handler,
-            CmEvent request,
-            InetSocketAddress localAddress,
-            InetSocketAddress remoteAddress) {
-        VerbsEndpoint endpoint = new VerbsEndpoint(
-                provider,
-                loop,
-                options,
-                handler,
-                remoteAddress,
-                request,
-                made -> new ConnectionSetup(made, provider, options, remoteAddress, request, null));
-        endpoint.localAddress = localAddress;
-        return endpoint;
     }
 
     /** Receives the events of the id. */
@@ -651,24 +600,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         receives.discard();
         membership.ioHandler().startDraining(loop, this);
         if (request != null && endedBefore == null && before != State.CONNECTED) {
-            execute(() -> toErrorState0(false, rejection0())); // this may be within a call of the handler
+            execute(() -> toErrorState0(false, VerbsEndpoints.rejection(handler, this))); // this may be within a call of the handler
         } else {
             toErrorState0(before == State.CONNECTED, NOTHING);
         }
-    }
-
-    /** The rejection of a peer that still waits for the answer to its request. */
-    private byte[] rejection0() {
-        try {
-            byte[] reason = handler.rejection(this);
-            if (reason.length <= EndpointOptions.MAX_PRIVATE_DATA_BYTES) {
-                return reason;
-            }
-            LOG.warn("the handler of {} gave a rejection of {} bytes, which is too long", connection(), reason.length);
-        } catch (Throwable thrown) {
-            LOG.warn("rejection of {} threw", connection(), thrown);
-        }
-        return NOTHING;
     }
 
     private void toErrorState0(boolean connected, byte[] rejection) {
@@ -763,10 +698,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             }
             resources.remove();
         }
-        ConnectionWindows windows = resources.windows();
-        if (windows != null) {
-            windows.abandon0();
-        }
+        resources.abandonWindows0();
         if (queuePairGone) {
             releaseCompletions0();
         }
@@ -784,10 +716,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     /** The queue pair is about to be destroyed. The connection loop's thread. */
     void endWindows() {
-        ConnectionWindows windows = resources.windows();
-        if (windows != null) {
-            windows.end();
-        }
+        resources.endWindows();
     }
 
     void releaseCompletions0() {

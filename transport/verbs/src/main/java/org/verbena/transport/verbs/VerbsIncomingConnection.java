@@ -76,7 +76,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
         provider.requireOwnLoop(loop);
         VerbsEndpoint endpoint =
-                VerbsEndpoint.accepted(provider, loop, options, handler, request, localAddress, remoteAddress);
+                VerbsEndpoints.accepted(provider, loop, options, handler, request, localAddress, remoteAddress);
         synchronized (this) {
             decide();
             CmEvent before = ended;

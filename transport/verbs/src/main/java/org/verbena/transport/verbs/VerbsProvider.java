@@ -247,7 +247,7 @@ public final class VerbsProvider implements RdmaProvider {
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
         requireOwnLoop(loop);
         requireResolved(remoteAddress);
-        VerbsEndpoint endpoint = VerbsEndpoint.connecting(this, loop, options, handler, remoteAddress, null);
+        VerbsEndpoint endpoint = VerbsEndpoints.connecting(this, loop, options, handler, remoteAddress, null);
         endpoint.start();
         return endpoint;
     }
@@ -265,7 +265,7 @@ public final class VerbsProvider implements RdmaProvider {
             EndpointOptions options,
             EndpointHandler handler) {
         requireOwnLoop(loop);
-        VerbsEndpoint endpoint = VerbsEndpoint.byHand(this, loop, options, handler, route, exchange);
+        VerbsEndpoint endpoint = VerbsEndpoints.byHand(this, loop, options, handler, route, exchange);
         endpoint.start();
         return endpoint;
     }
