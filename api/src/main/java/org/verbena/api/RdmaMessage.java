@@ -3,8 +3,8 @@ package org.verbena.api;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.DefaultByteBufHolder;
 import java.util.Objects;
-import org.verbena.transport.Framing;
 import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.Framing;
 import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.WorkRequest;
 

@@ -23,10 +23,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.transport.provider.ProviderChoice;
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.WorkRequest;
 

@@ -6,8 +6,10 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
@@ -15,12 +17,10 @@ import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.transport.spi.LocalBinding;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** Another provider, with a record of which memory its devices are told to read and to fill. */
 final class CountingProvider extends DelegatingProvider {

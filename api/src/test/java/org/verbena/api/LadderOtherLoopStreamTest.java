@@ -2,9 +2,9 @@ package org.verbena.api;
 
 import java.util.List;
 import java.util.Set;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.CompletionLoopOptions;
 
 /** On a rung that has another loop than the channel above it: soft's, under a channel on a better provider's. */
 class LadderOtherLoopStreamTest extends LadderStreamSuite {

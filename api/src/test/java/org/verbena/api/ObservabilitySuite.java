@@ -32,11 +32,11 @@ import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.Patience;
+import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.spi.Patience;
 
 /** What a channel and its provider report about themselves. */
 public abstract class ObservabilitySuite extends ApiSuite {

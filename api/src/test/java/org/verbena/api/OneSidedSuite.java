@@ -28,11 +28,11 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.buffer.RegisteredByteBuf;
+import org.verbena.transport.spi.Patience;
 
 /** Reads, writes and atomics on the peer's memory. */
 public abstract class OneSidedSuite extends ApiSuite {

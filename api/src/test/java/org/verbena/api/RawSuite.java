@@ -21,13 +21,13 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.Framing;
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.Patience;
 
 /** What framing RAW has of the connection and of the device that the other framings keep to themselves. */
 public abstract class RawSuite extends ApiSuite {

@@ -34,9 +34,9 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.verbena.transport.buffer.RdmaByteBufAllocator;
-import org.verbena.transport.Framing;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.buffer.RdmaByteBufAllocator;
 import org.verbena.transport.spi.Patience;
 
 /** The stream suite on RDMA, and what only that has. A subclass names the provider. */

@@ -18,7 +18,9 @@ import org.verbena.transport.spi.Patience;
 public abstract class RequestWindowSuite extends ApiSuite {
 
     private static Future<Long> ended(Future<Long> run) {
-        assertThat(run.awaitUninterruptibly(Patience.LIMIT.toMillis())).as("ended").isTrue();
+        assertThat(run.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                .as("ended")
+                .isTrue();
         return run;
     }
 
@@ -98,8 +100,8 @@ public abstract class RequestWindowSuite extends ApiSuite {
     void operationsThatEndAtOnceAreNoRecursion() {
         AtomicInteger left = new AtomicInteger(100_000);
         EventLoop loop = group.next();
-        Future<Long> run = RequestWindow.run(
-                loop, 2, () -> left.getAndDecrement() > 0 ? loop.newSucceededFuture(1) : null);
+        Future<Long> run =
+                RequestWindow.run(loop, 2, () -> left.getAndDecrement() > 0 ? loop.newSucceededFuture(1) : null);
         assertThat(ended(run).getNow()).isEqualTo(100_000);
     }
 

@@ -25,9 +25,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.protocol.Frame;
-import org.verbena.transport.Framing;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.spi.Patience;
 
 /**

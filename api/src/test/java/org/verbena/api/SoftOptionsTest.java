@@ -22,10 +22,10 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.protocol.Frame;
+import org.verbena.transport.spi.Patience;
 
 /** Options at the ends of their ranges, and channels that are closed while several threads use them. */
 class SoftOptionsTest extends ApiSuite {

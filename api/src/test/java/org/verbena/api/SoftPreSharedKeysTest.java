@@ -14,18 +14,18 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.HandshakeLimits;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 class SoftPreSharedKeysTest extends PreSharedKeysSuite {

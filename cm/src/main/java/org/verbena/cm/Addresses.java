@@ -19,8 +19,9 @@ final class Addresses {
         return switch (address) {
             case InetSocketAddress ip -> Sockaddr.write(arena, ip).address();
             case InfinibandAddress infiniband -> infiniband.write(arena).address();
-            default -> throw new IllegalArgumentException(
-                    address + " is neither an InetSocketAddress nor an InfinibandAddress");
+            default ->
+                throw new IllegalArgumentException(
+                        address + " is neither an InetSocketAddress nor an InfinibandAddress");
         };
     }
 

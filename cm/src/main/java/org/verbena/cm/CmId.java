@@ -188,8 +188,11 @@ public final class CmId implements AutoCloseable {
      * @throws IllegalArgumentException for another kind of address
      */
     public void bind(SocketAddress localAddress) {
-        call("rdma_bind_addr", Addresses.format(localAddress), false, (errno, id, arena) -> RdmaCm.bindAddr(
-                errno, id, Addresses.write(arena, localAddress)));
+        call(
+                "rdma_bind_addr",
+                Addresses.format(localAddress),
+                false,
+                (errno, id, arena) -> RdmaCm.bindAddr(errno, id, Addresses.write(arena, localAddress)));
     }
 
     /**
@@ -202,13 +205,12 @@ public final class CmId implements AutoCloseable {
      * @throws CmException ENODEV, ENETUNREACH ... if it is already clear that no route leads there
      * @throws IllegalArgumentException for another kind of address
      */
-    public void resolveAddress(
-            @Nullable SocketAddress localAddress, SocketAddress remoteAddress, int timeoutMillis) {
+    public void resolveAddress(@Nullable SocketAddress localAddress, SocketAddress remoteAddress, int timeoutMillis) {
         requireRange("timeoutMillis", timeoutMillis, 1, Integer.MAX_VALUE);
         call(
                 "rdma_resolve_addr",
-                (localAddress == null ? "" : Addresses.format(localAddress) + " -> ")
-                        + Addresses.format(remoteAddress) + ", " + timeoutMillis + " ms",
+                (localAddress == null ? "" : Addresses.format(localAddress) + " -> ") + Addresses.format(remoteAddress)
+                        + ", " + timeoutMillis + " ms",
                 false,
                 (errno, id, arena) -> RdmaCm.resolveAddr(
                         errno,
@@ -496,8 +498,11 @@ public final class CmId implements AutoCloseable {
     public void leaveMulticast(InetSocketAddress group) {
         ReentrantLock lock = lock();
         try {
-            call("rdma_leave_multicast", Addresses.format(group), true, (errno, id, arena) -> RdmaCm.leaveMulticast(
-                    errno, id, Addresses.write(arena, group)));
+            call(
+                    "rdma_leave_multicast",
+                    Addresses.format(group),
+                    true,
+                    (errno, id, arena) -> RdmaCm.leaveMulticast(errno, id, Addresses.write(arena, group)));
             groups.forget(group);
         } finally {
             lock.unlock();
@@ -644,13 +649,17 @@ public final class CmId implements AutoCloseable {
     }
 
     private void setOption(String description, int level, int option, byte[] value) {
-        call("rdma_set_option", description, false, (errno, id, arena) -> RdmaCm.setOption(
-                errno,
-                id,
-                level,
-                option,
-                arena.allocateFrom(ValueLayout.JAVA_BYTE, value).address(),
-                value.length));
+        call(
+                "rdma_set_option",
+                description,
+                false,
+                (errno, id, arena) -> RdmaCm.setOption(
+                        errno,
+                        id,
+                        level,
+                        option,
+                        arena.allocateFrom(ValueLayout.JAVA_BYTE, value).address(),
+                        value.length));
     }
 
     /**

@@ -74,10 +74,7 @@ final class CmStatus {
         return switch (errno) {
             case Errno.ENODEV ->
                 switch (function) {
-                    case "rdma_create_event_channel",
-                            "rdma_create_id",
-                            "rdma_get_devices",
-                            "rdma_getaddrinfo" ->
+                    case "rdma_create_event_channel", "rdma_create_id", "rdma_get_devices", "rdma_getaddrinfo" ->
                         "this machine has no RDMA device. Load a driver, or make a software device:"
                                 + " modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0";
                     default ->

@@ -2,8 +2,8 @@ package org.verbena.cm;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import org.verbena.cm.ffm.RdmaConnParam;
 import java.util.Arrays;
+import org.verbena.cm.ffm.RdmaConnParam;
 
 /**
  * The parameters of a connection that one side requests, or that the peer has sent.

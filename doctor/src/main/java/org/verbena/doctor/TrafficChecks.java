@@ -21,12 +21,12 @@ import java.util.function.Consumer;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.system.UserDirectory;
 import org.verbena.verbs.NativeRdmaException;
 

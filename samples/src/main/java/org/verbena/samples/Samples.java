@@ -32,13 +32,7 @@ public final class Samples extends RootCommand {
                 "Messages and one-sided operations",
                 List.of("echo-server", "echo-client", "table-server", "table-client"));
         groups.put("Files and values", List.of("recv-file", "send-file", "kv-server", "kv-client"));
-        groups.put(
-                "gRPC and HTTP",
-                List.of(
-                        "grpc-server",
-                        "grpc-client",
-                        "http-server",
-                        "http-client"));
+        groups.put("gRPC and HTTP", List.of("grpc-server", "grpc-client", "http-server", "http-client"));
         return Collections.unmodifiableMap(groups);
     }
 

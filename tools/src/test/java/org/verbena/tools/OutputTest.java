@@ -44,7 +44,17 @@ class OutputTest {
     void isQuietUnlessAskedForDetails() throws Exception {
         try (ServerProcess server = VerbenaProcess.startServer("echo-server", "--provider", "soft", "--port", "0")) {
             List<String> command = new ArrayList<>(List.of(
-                    "echo-client", "--provider", "soft", "--port", "" + server.port, "--count", "20", "--size", "10", "--warm-up", "0"));
+                    "echo-client",
+                    "--provider",
+                    "soft",
+                    "--port",
+                    "" + server.port,
+                    "--count",
+                    "20",
+                    "--size",
+                    "10",
+                    "--warm-up",
+                    "0"));
             Answer quiet = run(command.toArray(String[]::new));
             assertThat(quiet.exitCode()).isZero();
             assertThat(quiet.out()).contains("echo 10 B x1 ", "provider soft");
@@ -62,8 +72,17 @@ class OutputTest {
     @Test
     void showsTheLadder() throws Exception {
         try (ServerProcess server = VerbenaProcess.startServer("echo-server", "--provider", "soft", "--port", "0")) {
-            Answer answer =
-                    run("echo-client", "--provider", "ladder", "--port", "" + server.port, "--count", "20", "--warm-up", "0", "-v");
+            Answer answer = run(
+                    "echo-client",
+                    "--provider",
+                    "ladder",
+                    "--port",
+                    "" + server.port,
+                    "--count",
+                    "20",
+                    "--warm-up",
+                    "0",
+                    "-v");
             assertThat(answer.exitCode()).as(answer.err()).isZero();
             assertThat(answer.err())
                     .containsPattern("(?m)^ladder to \\S*127.0.0.1:" + server.port + ":$")

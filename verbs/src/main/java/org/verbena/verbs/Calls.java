@@ -103,8 +103,7 @@ final class Calls {
     static void setBlocking(MemorySegment errno, int descriptor, boolean blocking) {
         int result = FileDescriptors.setBlocking(errno, descriptor, blocking);
         if (result < 0) {
-            throw new IllegalStateException(
-                    "fcntl(" + descriptor + ", O_NONBLOCK) failed with " + Errno.name(-result));
+            throw new IllegalStateException("fcntl(" + descriptor + ", O_NONBLOCK) failed with " + Errno.name(-result));
         }
     }
 

@@ -54,38 +54,166 @@ public final class RdmaMetrics implements MeterBinder {
     private static final List<Row> ROWS = List.of(
             new Row("verbena.connections", "connections now", Kind.NOW, ProviderStatistics::openConnections),
             new Row("verbena.connections.begun", "connections so far", Kind.SO_FAR, ProviderStatistics::connections),
-            new Row("verbena.connections.lost", "connections that did not come up, or were lost", Kind.SO_FAR, ProviderStatistics::lostConnections),
-            new Row("verbena.connections.plain", "plain TCP connections of servers now", Kind.NOW, ProviderStatistics::openPlainConnections),
-            new Row("verbena.connections.plain.begun", "plain TCP connections of servers so far", Kind.SO_FAR, ProviderStatistics::plainConnections),
-            new Row("verbena.listens.failed", "times that a server could not listen with this provider", Kind.SO_FAR, ProviderStatistics::failedListens),
-            new Row("verbena.messages.sent", "messages sent", Kind.SO_FAR, s -> s.messages().messagesSent()),
-            new Row("verbena.messages.received", "messages delivered", Kind.SO_FAR, s -> s.messages().messagesReceived()),
-            new Row("verbena.bytes.sent", "bytes of messages sent", Kind.BYTES_SO_FAR, s -> s.messages().bytesSent()),
-            new Row("verbena.bytes.received", "bytes of messages delivered", Kind.BYTES_SO_FAR, s -> s.messages().bytesReceived()),
-            new Row("verbena.bytes.copied", "bytes of messages copied to be sent", Kind.BYTES_SO_FAR, s -> s.messages().copiedBytes()),
-            new Row("verbena.registrations", "messages registered to be sent", Kind.SO_FAR, s -> s.messages().registrations()),
-            new Row("verbena.rendezvous.sent", "messages read by peers", Kind.SO_FAR, s -> s.messages().rendezvousSent()),
-            new Row("verbena.rendezvous.received", "messages read from peers", Kind.SO_FAR, s -> s.messages().rendezvousReceived()),
-            new Row("verbena.onesided", "reads, writes and atomics completed", Kind.SO_FAR, s -> s.messages().oneSidedOperations()),
-            new Row("verbena.stalls.credit", "waits for peers' credits", Kind.SO_FAR, s -> s.messages().creditStalls()),
-            new Row("verbena.stalls.credit.time", "total time of waits for peers' credits", Kind.NANOS, s -> s.messages().creditStallNanos()),
-            new Row("verbena.stalls.slot", "waits for the send queue or the read depth", Kind.SO_FAR, s -> s.messages().slotStalls()),
-            new Row("verbena.stalls.memory", "waits for registered memory", Kind.SO_FAR, s -> s.messages().memoryStalls()),
-            new Row("verbena.stalls.transfer", "waits of long reads and writes for their turn among connections", Kind.SO_FAR, s -> s.messages().transferStalls()),
-            new Row("verbena.receives.low", "times that receives ran low", Kind.SO_FAR, s -> s.messages().receiveQueueLow()),
-            new Row("verbena.credits", "messages that peers would accept now", Kind.NOW, s -> s.messages().credits()),
-            new Row("verbena.credits.granted", "messages that peers may send now", Kind.NOW, s -> s.messages().creditsGranted()),
-            new Row("verbena.bytes.queued", "bytes of messages not yet completed", Kind.BYTES_NOW, s -> s.messages().queuedBytes()),
-            new Row("verbena.requests.expired", "requests dropped because their time was over", Kind.SO_FAR, ProviderStatistics::expiredRequests),
-            new Row("verbena.requests.overloaded", "requests refused because the server was overloaded", Kind.SO_FAR, ProviderStatistics::overloadedRequests),
-            new Row("verbena.requests.abandoned", "requests dropped because their connection was gone", Kind.SO_FAR, ProviderStatistics::abandonedRequests),
-            new Row("verbena.polls", "polls of completion queues", Kind.SO_FAR, s -> s.loops().polls()),
-            new Row("verbena.polls.empty", "polls that found no completion", Kind.SO_FAR, s -> s.loops().emptyPolls()),
-            new Row("verbena.completions", "completions", Kind.SO_FAR, s -> s.loops().completions()),
-            new Row("verbena.memory.registered", "registered memory", Kind.BYTES_NOW, s -> s.loops().registeredBytes()),
-            new Row("verbena.buffers.send.used", "memory of send buffers in use", Kind.BYTES_NOW, s -> s.sendBuffers().usedBytes()),
-            new Row("verbena.buffers.receive.used", "memory of receive buffers in use", Kind.BYTES_NOW, s -> s.receiveBuffers().usedBytes()),
-            new Row("verbena.buffers.refused", "buffer allocations that the pools refused", Kind.SO_FAR, s -> s.sendBuffers().refusals() + s.receiveBuffers().refusals()));
+            new Row(
+                    "verbena.connections.lost",
+                    "connections that did not come up, or were lost",
+                    Kind.SO_FAR,
+                    ProviderStatistics::lostConnections),
+            new Row(
+                    "verbena.connections.plain",
+                    "plain TCP connections of servers now",
+                    Kind.NOW,
+                    ProviderStatistics::openPlainConnections),
+            new Row(
+                    "verbena.connections.plain.begun",
+                    "plain TCP connections of servers so far",
+                    Kind.SO_FAR,
+                    ProviderStatistics::plainConnections),
+            new Row(
+                    "verbena.listens.failed",
+                    "times that a server could not listen with this provider",
+                    Kind.SO_FAR,
+                    ProviderStatistics::failedListens),
+            new Row(
+                    "verbena.messages.sent",
+                    "messages sent",
+                    Kind.SO_FAR,
+                    s -> s.messages().messagesSent()),
+            new Row(
+                    "verbena.messages.received",
+                    "messages delivered",
+                    Kind.SO_FAR,
+                    s -> s.messages().messagesReceived()),
+            new Row(
+                    "verbena.bytes.sent",
+                    "bytes of messages sent",
+                    Kind.BYTES_SO_FAR,
+                    s -> s.messages().bytesSent()),
+            new Row(
+                    "verbena.bytes.received",
+                    "bytes of messages delivered",
+                    Kind.BYTES_SO_FAR,
+                    s -> s.messages().bytesReceived()),
+            new Row(
+                    "verbena.bytes.copied",
+                    "bytes of messages copied to be sent",
+                    Kind.BYTES_SO_FAR,
+                    s -> s.messages().copiedBytes()),
+            new Row(
+                    "verbena.registrations",
+                    "messages registered to be sent",
+                    Kind.SO_FAR,
+                    s -> s.messages().registrations()),
+            new Row(
+                    "verbena.rendezvous.sent",
+                    "messages read by peers",
+                    Kind.SO_FAR,
+                    s -> s.messages().rendezvousSent()),
+            new Row(
+                    "verbena.rendezvous.received",
+                    "messages read from peers",
+                    Kind.SO_FAR,
+                    s -> s.messages().rendezvousReceived()),
+            new Row(
+                    "verbena.onesided",
+                    "reads, writes and atomics completed",
+                    Kind.SO_FAR,
+                    s -> s.messages().oneSidedOperations()),
+            new Row(
+                    "verbena.stalls.credit",
+                    "waits for peers' credits",
+                    Kind.SO_FAR,
+                    s -> s.messages().creditStalls()),
+            new Row(
+                    "verbena.stalls.credit.time",
+                    "total time of waits for peers' credits",
+                    Kind.NANOS,
+                    s -> s.messages().creditStallNanos()),
+            new Row(
+                    "verbena.stalls.slot",
+                    "waits for the send queue or the read depth",
+                    Kind.SO_FAR,
+                    s -> s.messages().slotStalls()),
+            new Row(
+                    "verbena.stalls.memory",
+                    "waits for registered memory",
+                    Kind.SO_FAR,
+                    s -> s.messages().memoryStalls()),
+            new Row(
+                    "verbena.stalls.transfer",
+                    "waits of long reads and writes for their turn among connections",
+                    Kind.SO_FAR,
+                    s -> s.messages().transferStalls()),
+            new Row(
+                    "verbena.receives.low",
+                    "times that receives ran low",
+                    Kind.SO_FAR,
+                    s -> s.messages().receiveQueueLow()),
+            new Row(
+                    "verbena.credits",
+                    "messages that peers would accept now",
+                    Kind.NOW,
+                    s -> s.messages().credits()),
+            new Row(
+                    "verbena.credits.granted",
+                    "messages that peers may send now",
+                    Kind.NOW,
+                    s -> s.messages().creditsGranted()),
+            new Row(
+                    "verbena.bytes.queued",
+                    "bytes of messages not yet completed",
+                    Kind.BYTES_NOW,
+                    s -> s.messages().queuedBytes()),
+            new Row(
+                    "verbena.requests.expired",
+                    "requests dropped because their time was over",
+                    Kind.SO_FAR,
+                    ProviderStatistics::expiredRequests),
+            new Row(
+                    "verbena.requests.overloaded",
+                    "requests refused because the server was overloaded",
+                    Kind.SO_FAR,
+                    ProviderStatistics::overloadedRequests),
+            new Row(
+                    "verbena.requests.abandoned",
+                    "requests dropped because their connection was gone",
+                    Kind.SO_FAR,
+                    ProviderStatistics::abandonedRequests),
+            new Row(
+                    "verbena.polls",
+                    "polls of completion queues",
+                    Kind.SO_FAR,
+                    s -> s.loops().polls()),
+            new Row(
+                    "verbena.polls.empty",
+                    "polls that found no completion",
+                    Kind.SO_FAR,
+                    s -> s.loops().emptyPolls()),
+            new Row(
+                    "verbena.completions",
+                    "completions",
+                    Kind.SO_FAR,
+                    s -> s.loops().completions()),
+            new Row(
+                    "verbena.memory.registered",
+                    "registered memory",
+                    Kind.BYTES_NOW,
+                    s -> s.loops().registeredBytes()),
+            new Row(
+                    "verbena.buffers.send.used",
+                    "memory of send buffers in use",
+                    Kind.BYTES_NOW,
+                    s -> s.sendBuffers().usedBytes()),
+            new Row(
+                    "verbena.buffers.receive.used",
+                    "memory of receive buffers in use",
+                    Kind.BYTES_NOW,
+                    s -> s.receiveBuffers().usedBytes()),
+            new Row(
+                    "verbena.buffers.refused",
+                    "buffer allocations that the pools refused",
+                    Kind.SO_FAR,
+                    s -> s.sendBuffers().refusals() + s.receiveBuffers().refusals()));
 
     /** Figures and when they were taken. */
     private record Taken(ProviderStatistics figures, long nanos) {}

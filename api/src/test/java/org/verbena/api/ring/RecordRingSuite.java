@@ -170,7 +170,8 @@ public abstract class RecordRingSuite {
             int bytes = offset;
             for (Future<Void> each : on(
                     client,
-                    () -> List.of(send(first, longest), send(first + 1, bytes), send(first + 2, longest - bytes + 1)))) {
+                    () -> List.of(
+                            send(first, longest), send(first + 1, bytes), send(first + 2, longest - bytes + 1)))) {
                 each.sync();
             }
             sent += 3;

@@ -124,7 +124,6 @@ public final class RdmaCmId {
         return Byte.toUnsignedInt(id.get(JAVA_BYTE, PORT_NUM));
     }
 
-
     /** {@code struct ibv_comp_channel *send_cq_channel}. */
     public static long sendCqChannel(MemorySegment id) {
         return id.get(CStruct.PTR, SEND_CQ_CHANNEL);

@@ -1,10 +1,5 @@
 package org.verbena.cm.sync;
 
-import org.verbena.cm.CmId;
-import org.verbena.cm.ConnectionParameters;
-import org.verbena.cm.DatagramParameters;
-import org.verbena.cm.Descriptors;
-import org.verbena.cm.PortSpace;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -12,6 +7,10 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.verbena.cm.CmId;
+import org.verbena.cm.DatagramParameters;
+import org.verbena.cm.Descriptors;
+import org.verbena.cm.PortSpace;
 import org.verbena.verbs.AddressHandle;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;

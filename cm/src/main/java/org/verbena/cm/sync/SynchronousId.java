@@ -100,8 +100,7 @@ public final class SynchronousId implements AutoCloseable {
         }
     }
 
-    private static InetSocketAddress required(
-            @Nullable InetSocketAddress known, String purpose, AddressInfo address) {
+    private static InetSocketAddress required(@Nullable InetSocketAddress known, String purpose, AddressInfo address) {
         if (known == null) {
             throw new IllegalArgumentException("no IP address to " + purpose + " in " + address);
         }
@@ -135,8 +134,7 @@ public final class SynchronousId implements AutoCloseable {
      * @param timeoutMillis how long the kernel may take
      * @throws CmException it does not resolve
      */
-    public void resolveAddress(
-            @Nullable SocketAddress localAddress, SocketAddress remoteAddress, int timeoutMillis) {
+    public void resolveAddress(@Nullable SocketAddress localAddress, SocketAddress remoteAddress, int timeoutMillis) {
         id.resolveAddress(localAddress, remoteAddress, timeoutMillis);
         await("resolving " + remoteAddress, CmEventType.ADDR_RESOLVED);
     }

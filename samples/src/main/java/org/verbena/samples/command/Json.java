@@ -38,17 +38,19 @@ public final class Json {
                     || Number.class.isAssignableFrom(raw)
                     || Map.class.isAssignableFrom(raw)
                     || Iterable.class.isAssignableFrom(raw);
-            return isJson ? null : new TypeAdapter<T>() {
-                @Override
-                public void write(JsonWriter out, @Nullable T value) throws IOException {
-                    out.value(value == null ? null : value.toString());
-                }
+            return isJson
+                    ? null
+                    : new TypeAdapter<T>() {
+                        @Override
+                        public void write(JsonWriter out, @Nullable T value) throws IOException {
+                            out.value(value == null ? null : value.toString());
+                        }
 
-                @Override
-                public T read(JsonReader in) {
-                    throw new UnsupportedOperationException("it is only written");
-                }
-            };
+                        @Override
+                        public T read(JsonReader in) {
+                            throw new UnsupportedOperationException("it is only written");
+                        }
+                    };
         }
     }
 }

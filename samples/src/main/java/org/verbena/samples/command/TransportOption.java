@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
 import picocli.CommandLine.Option;
 
 /** A mixin: runs the same program over RDMA or TCP, which differ in a group and two classes only. */

@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.PinnedThreadFactory;
+import org.verbena.transport.provider.ProviderChoice;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -88,8 +88,9 @@ public final class CpuOption {
         }
 
         private static TypeConversionException malformed(String text) {
-            return new TypeConversionException("'" + text
-                    + "' is not a list of processors such as 0,2-3, of numbers to " + PinnedThreadFactory.HIGHEST_PROCESSOR);
+            return new TypeConversionException(
+                    "'" + text + "' is not a list of processors such as 0,2-3, of numbers to "
+                            + PinnedThreadFactory.HIGHEST_PROCESSOR);
         }
     }
 }

@@ -2,8 +2,8 @@ package org.verbena.tools.interop.endpoint;
 
 import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
-import org.verbena.cm.sync.CmEndpoint;
 import org.verbena.cm.CmId;
+import org.verbena.cm.sync.CmEndpoint;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.WorkCompletions;

@@ -6,9 +6,9 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.AddressInfo;
 import org.verbena.cm.Cm;
-import org.verbena.cm.sync.SynchronousId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.PortSpace;
+import org.verbena.cm.sync.SynchronousId;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.PortNumber;
 import org.verbena.samples.command.ServerSignals;
@@ -54,7 +54,8 @@ public final class RdmaServerCommand implements Callable<Integer> {
         try (SynchronousId listener = SynchronousId.of(own)) {
             listener.id().listen(BACKLOG);
             ServerSignals.endWithZero();
-            out.println("rdma-server listens on " + Objects.requireNonNull(listener.id().localAddress()));
+            out.println("rdma-server listens on "
+                    + Objects.requireNonNull(listener.id().localAddress()));
             out.flush();
             try (SynchronousId id = nextRequest(listener);
                     MessageExchange exchange = new MessageExchange(id.id())) {

@@ -1,10 +1,10 @@
 package org.verbena.transport.verbs;
 
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
 

@@ -2,8 +2,8 @@ package org.verbena.transport.verbs;
 
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.work.SendFlags;
 

@@ -120,8 +120,8 @@ final class EndpointResources {
 
     private static void refuse(VerbsDevice used, String what, int asked, String why) {
         if (asked != EndpointOptions.DEVICE_DEFAULT) {
-            throw new ConnectionException(what + " " + asked + " is for InfiniBand and RoCE: " + used.name()
-                    + " is iWARP, " + why);
+            throw new ConnectionException(
+                    what + " " + asked + " is for InfiniBand and RoCE: " + used.name() + " is iWARP, " + why);
         }
     }
 

@@ -111,8 +111,8 @@ final class LoopDevice {
     private void makeOwnDomain() {
         try {
             threadDomain = device.context().allocateThreadDomain();
-            ownDomain = device.context()
-                    .allocateParentDomain(device.memoryDomain().protectionDomain(), threadDomain);
+            ownDomain =
+                    device.context().allocateParentDomain(device.memoryDomain().protectionDomain(), threadDomain);
         } catch (NativeRdmaException | UnsupportedOperationException refused) {
             LOG.debug("A loop shares its doorbell registers on {}", device.name(), refused);
             closeOwnDomain();
@@ -202,8 +202,8 @@ final class LoopDevice {
         int largest =
                 queues.stream().mapToInt(queue -> queue.queue.entries()).max().orElse(0);
         int wanted = Math.max(handler.options().completionQueueDepth(), 2 * largest);
-        LoopQueue added = new LoopQueue(device.context()
-                .createCompletionQueue(Math.max(needed, Math.min(wanted, max)), channel, vector));
+        LoopQueue added = new LoopQueue(
+                device.context().createCompletionQueue(Math.max(needed, Math.min(wanted, max)), channel, vector));
         queues.add(added);
         LOG.debug("Loop {} has {} completion queues on {}", handler.ordinal(), queues.size(), device.name());
         return take(added, entries, shared);

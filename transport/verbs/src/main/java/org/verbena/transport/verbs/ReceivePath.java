@@ -2,9 +2,9 @@ package org.verbena.transport.verbs;
 
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.work.WorkCompletionOpcode;

@@ -1,8 +1,8 @@
 package org.verbena.transport.verbs;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.WorkRequest;
 
 /**
  * The outstanding work requests of a send queue. It remembers what each of them was, for the message of a failure, and,

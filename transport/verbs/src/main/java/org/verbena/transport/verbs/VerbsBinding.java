@@ -38,7 +38,8 @@ final class VerbsBinding implements LocalBinding {
     static VerbsBinding of(VerbsProvider provider, InetSocketAddress wanted) {
         CmId made = null;
         try {
-            made = provider.connectionLoop().newId(event -> {}); // until it connects, nothing that happens to it matters
+            made = provider.connectionLoop()
+                    .newId(event -> {}); // until it connects, nothing that happens to it matters
             made.bind(wanted);
             return new VerbsBinding(provider, made, Objects.requireNonNull(made.localAddress()));
         } catch (NativeRdmaException refused) {

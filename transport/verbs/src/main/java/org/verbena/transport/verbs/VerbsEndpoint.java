@@ -11,17 +11,17 @@ import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.EndpointCapabilities;
-import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RdmaException;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
-import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
@@ -600,7 +600,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         receives.discard();
         membership.ioHandler().startDraining(loop, this);
         if (request != null && endedBefore == null && before != State.CONNECTED) {
-            execute(() -> toErrorState0(false, VerbsEndpoints.rejection(handler, this))); // this may be within a call of the handler
+            execute(() -> toErrorState0(
+                    false, VerbsEndpoints.rejection(handler, this))); // this may be within a call of the handler
         } else {
             toErrorState0(before == State.CONNECTED, NOTHING);
         }

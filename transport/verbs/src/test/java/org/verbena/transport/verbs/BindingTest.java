@@ -22,8 +22,7 @@ import org.verbena.verbs.ffm.Errno;
 /** A local address that is bound before it is known where to connect to. */
 @Timeout(240)
 class BindingTest {
-    private static final InetSocketAddress LOCAL =
-            new InetSocketAddress(StubDevice.ROCE.getAddress(), 0);
+    private static final InetSocketAddress LOCAL = new InetSocketAddress(StubDevice.ROCE.getAddress(), 0);
 
     private final VerbsProvider provider = new VerbsProvider();
     private MultiThreadIoEventLoopGroup group;

@@ -88,8 +88,9 @@ class CmCallsTest {
         EventChannel other = EventChannel.open();
         CmId id = CmId.create(channel, PortSpace.TCP);
         Object target = type == CmId.class ? id : channel;
-        Object[] arguments =
-                Arrays.stream(method.getParameterTypes()).map(one -> argument(one, other)).toArray();
+        Object[] arguments = Arrays.stream(method.getParameterTypes())
+                .map(one -> argument(one, other))
+                .toArray();
         Field field = EventChannel.class.getDeclaredField("lock");
         field.setAccessible(true);
         ReentrantLock lock = (ReentrantLock) field.get(channel);

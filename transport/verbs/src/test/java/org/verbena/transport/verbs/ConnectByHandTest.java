@@ -13,17 +13,17 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.CompletionLoopOptions;
-import org.verbena.transport.ConnectionException;
 import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
 import org.junit.jupiter.params.Parameter;
-import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.QueuePairEnd;
 import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.QueuePairRoute;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.verbs.device.AsyncEventType;
 
@@ -128,8 +128,9 @@ class ConnectByHandTest {
 
     @Test
     void usesPartitionServiceLevelAndTimeoutOfTheProgram() {
-        EndpointOptions options =
-                StubDevice.options(false, 20_000).toBuilder().ackTimeoutMicros(5000).build();
+        EndpointOptions options = StubDevice.options(false, 20_000).toBuilder()
+                .ackTimeoutMicros(5000)
+                .build();
         provider.connectByHand(
                 loop, ROCE.withPkeyIndex(3).withServiceLevel(5).withMtuBytes(1024), exchange, options, handler);
         exchange.its.complete(PEER);

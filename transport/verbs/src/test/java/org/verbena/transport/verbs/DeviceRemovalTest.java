@@ -28,17 +28,17 @@ import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEventType;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.device.AsyncEventType;
 
 /** A device that is removed or fails is let go of, and comes back in the same process: on devices in memory. */

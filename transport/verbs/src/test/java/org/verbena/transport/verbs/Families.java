@@ -25,12 +25,11 @@ final class Families implements ArgumentsProvider {
     static final String IDEAL = "ideal";
 
     /** Those of the table in stub_rdma.c that rdma_cm connects over. */
-    static final List<String> CONNECTING = List.of(
-            "mlx5", "mlx4", "bnxt_re", "irdma-roce", "irdma-iwarp", "x722", "erdma", "hns", "cxgb4");
+    static final List<String> CONNECTING =
+            List.of("mlx5", "mlx4", "bnxt_re", "irdma-roce", "irdma-iwarp", "x722", "erdma", "hns", "cxgb4");
 
     private static final Set<String> IWARP = Set.of("irdma-iwarp", "x722", "erdma", "cxgb4");
     private static final Set<String> WITHOUT_SHARED_RECEIVES = Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma");
-
 
     /** Those on which a window is made and bound. */
     private static final Set<String> WITH_WINDOWS = Set.of("mlx5", "mlx4", "irdma-roce");

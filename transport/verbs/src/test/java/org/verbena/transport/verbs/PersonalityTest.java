@@ -24,22 +24,22 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.cm.CmException;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
-import org.verbena.cm.CmException;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.ProviderException;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.ProviderException;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
-import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.ffm.Errno;
@@ -325,8 +325,8 @@ class PersonalityTest {
             WorkRequest work = new WorkRequest(1).asSend(7, 0);
             work.buffers().add(region, 0, 64);
             client.post(endpoint, work);
-            regions.add(endpoint.connectionMemory()
-                    .register(Arena.global().allocate(4096), Set.of(Access.REMOTE_READ)));
+            regions.add(
+                    endpoint.connectionMemory().register(Arena.global().allocate(4096), Set.of(Access.REMOTE_READ)));
             assertThat(StubDevice.call("stub_binds") - before).isEqualTo(isBehind ? 1 : 0);
             assertThat(endpoint.freeSendSlots() > 0).isEqualTo(isBehind);
             endpoint.flush();
@@ -349,8 +349,8 @@ class PersonalityTest {
         become("mlx5-ib");
         RecordingEndpointHandler silent = new RecordingEndpointHandler("to a silent host", loop);
         handlers.add(silent);
-        Endpoint attempt = provider.connect(
-                loop, new InetSocketAddress("10.0.0.251", 7471), EndpointOptions.DEFAULTS, silent);
+        Endpoint attempt =
+                provider.connect(loop, new InetSocketAddress("10.0.0.251", 7471), EndpointOptions.DEFAULTS, silent);
         Patience.until("the call blocks", () -> StubDevice.call("stub_blocked") == 1);
         RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
         send(client, memory(client), 1);

@@ -16,11 +16,11 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.CompletionLoopOptions;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.device.AsyncEventType;
 

@@ -6,8 +6,8 @@ import java.util.ArrayDeque;
 import java.util.Random;
 import java.util.concurrent.ThreadLocalRandom;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.WorkRequest;
 
 class SendRingTest {
 

@@ -32,13 +32,13 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.CompletionLoopOptions;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** Netty's TCP and UDP channels share a loop with endpoints, on devices in memory. */
 @Timeout(240)

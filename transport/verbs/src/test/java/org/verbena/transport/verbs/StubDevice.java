@@ -103,7 +103,11 @@ final class StubDevice {
         call("stub_remove", 0, 1);
         Cm.devices();
         assertThat(call("stub_is_open", 0)).as("stub0 is open").isZero();
-        assertThat(call("stub_personality", family.equals(Families.IDEAL) ? "" : family, sysfs(family).toString())).isZero();
+        assertThat(call(
+                        "stub_personality",
+                        family.equals(Families.IDEAL) ? "" : family,
+                        sysfs(family).toString()))
+                .isZero();
         call("stub_remove", 0, 0);
         Cm.devices();
         played = family;

@@ -25,17 +25,17 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.DatagramPeer;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.DatagramArrival;
 import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;
 import org.verbena.transport.spi.DatagramHandler;
 import org.verbena.transport.spi.DatagramOptions;
-import org.verbena.transport.DatagramPeer;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.ffm.Errno;
 
 /** Datagram endpoints on devices in memory: every work request and look-up has one outcome, and nothing is left. */

@@ -199,8 +199,7 @@ public final class Handshake {
         if (hello == null) {
             agreed = agreeRaw(window.bufferBytes());
         } else {
-            credits.openOutbound(
-                    hello.window(), hello.greatestWindow(), (hello.features() & Wire.FEATURE_ASKS) != 0);
+            credits.openOutbound(hello.window(), hello.greatestWindow(), (hello.features() & Wire.FEATURE_ASKS) != 0);
             due = role == Role.ACCEPTOR;
             if (isAuthenticating()) {
                 endpoint.allowRemoteAccess(true);

@@ -2,10 +2,10 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 
 /** Grants go with other frames; one of their own takes them only to a peer that asks. Frames are counted. */
