@@ -5,8 +5,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
@@ -35,9 +33,12 @@ import org.verbena.verbs.queue.QueuePairType;
  * service.
  *
  * <pre>{@code
- * active:   create -> resolveAddress -> ADDR_RESOLVED -> resolveRoute -> ROUTE_RESOLVED -> createQueuePair -> connect
- * -> ESTABLISHED passive:  create -> bind -> listen;  CONNECT_REQUEST with a new id -> createQueuePair -> accept ->
- * ESTABLISHED end:      disconnect, or the peer -> DISCONNECTED -> close the queue pair -> close the id }</pre>
+ * active:   create -> resolveAddress -> ADDR_RESOLVED -> resolveRoute -> ROUTE_RESOLVED
+ *                  -> createQueuePair -> connect -> ESTABLISHED
+ * passive:  create -> bind -> listen
+ *           CONNECT_REQUEST with a new id -> createQueuePair -> accept -> ESTABLISHED
+ * end:      disconnect, or the peer -> DISCONNECTED -> close the queue pair -> close the id
+ * }</pre>
  *
  * <p>Every step in capitals is an event on the id's {@link EventChannel}; the calls return immediately. An error event
  * ends the attempt: close the id. All methods may be called on any thread. An id has one owner, who closes it; the
@@ -581,8 +582,7 @@ public final class CmId implements AutoCloseable {
      * @throws CmException if the kernel refuses
      */
     public void setTypeOfService(int typeOfService) {
-        requireRange("typeOfService", typeOfService, 0, 255);
-        setByteOption("TOS", RdmaCmConstants.RDMA_OPTION_ID_TOS, typeOfService);
+        setOption(IdOption.TOS, typeOfService);
     }
 
     /**
@@ -592,7 +592,7 @@ public final class CmId implements AutoCloseable {
      * @throws CmException EINVAL if the id is bound
      */
     public void setReuseAddress(boolean reuse) {
-        setIntOption("REUSEADDR", RdmaCmConstants.RDMA_OPTION_ID_REUSEADDR, reuse ? 1 : 0);
+        setOption(IdOption.REUSEADDR, reuse ? 1 : 0);
     }
 
     /**
@@ -602,7 +602,7 @@ public final class CmId implements AutoCloseable {
      * @throws CmException EINVAL if the id is bound
      */
     public void setAddressFamilyOnly(boolean only) {
-        setIntOption("AFONLY", RdmaCmConstants.RDMA_OPTION_ID_AFONLY, only ? 1 : 0);
+        setOption(IdOption.AFONLY, only ? 1 : 0);
     }
 
     /**
@@ -612,8 +612,7 @@ public final class CmId implements AutoCloseable {
      * @throws CmException if the kernel refuses
      */
     public void setAckTimeout(int exponent) {
-        requireRange("exponent", exponent, 0, 31);
-        setByteOption("ACK_TIMEOUT", RdmaCmConstants.RDMA_OPTION_ID_ACK_TIMEOUT, exponent);
+        setOption(IdOption.ACK_TIMEOUT, exponent);
     }
 
     /**
@@ -630,22 +629,8 @@ public final class CmId implements AutoCloseable {
                 route);
     }
 
-    private static void requireRange(String name, int value, int least, int most) {
-        if (value < least || value > most) {
-            throw new IllegalArgumentException(name + " is " + value + ", but must be " + least + " to " + most);
-        }
-    }
-
-    private void setByteOption(String name, int option, int value) {
-        setOption(name + ", " + value, RdmaCmConstants.RDMA_OPTION_ID, option, new byte[] {(byte) value});
-    }
-
-    private void setIntOption(String name, int option, int value) {
-        byte[] bytes = ByteBuffer.allocate(Integer.BYTES)
-                .order(ByteOrder.nativeOrder())
-                .putInt(value)
-                .array();
-        setOption(name + ", " + value, RdmaCmConstants.RDMA_OPTION_ID, option, bytes);
+    private void setOption(IdOption option, int value) {
+        setOption(option + ", " + value, RdmaCmConstants.RDMA_OPTION_ID, option.number(), option.bytes(value));
     }
 
     private void setOption(String description, int level, int option, byte[] value) {
