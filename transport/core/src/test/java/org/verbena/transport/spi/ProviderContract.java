@@ -2119,7 +2119,8 @@ public abstract class ProviderContract {
             }
             boolean unused = server.post(endpoint, new WorkRequest(1).asSend(completion.workId(), 0));
         });
-        connectPair(OPTIONS, OPTIONS, client, server);
+        EndpointOptions deep = OPTIONS.toBuilder().sendDepth(messages).build();
+        connectPair(deep, deep, client, server);
         RegisteredMemory sink = region(server, bytes, Access.LOCAL_WRITE);
         RegisteredMemory source = region(client, bytes);
         for (int i = 0; i < messages; i++) {
