@@ -1,9 +1,13 @@
 package org.verbena.it.environment;
 
+import java.io.File;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
@@ -38,6 +42,7 @@ public final class Descriptors {
         // What can be loaded only with descriptors.
         connect(group, port).close();
         RdmaServer.builder().group(group).bind("127.0.0.1", 0, ECHO).close();
+        awaitClosed();
         Deque<FileInputStream> all = new ArrayDeque<>();
         try {
             takeAll(all);
@@ -48,6 +53,17 @@ public final class Descriptors {
             for (FileInputStream each : all) {
                 each.close();
             }
+        }
+    }
+
+    /** What was closed has given its descriptors back: their number has not changed for a while. */
+    private static void awaitClosed() {
+        int same = 0;
+        for (int before = -1; same < 5; ) {
+            int now = Objects.requireNonNull(new File("/proc/self/fd").list()).length;
+            same = now == before ? same + 1 : 0;
+            before = now;
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(50));
         }
     }
 

@@ -13,8 +13,8 @@ public sealed class RequestException extends RdmaException {
     }
 
     /**
-     * Tells whether the request can be sent again without doing anything twice: the server has not begun with it. It may
-     * succeed a little later.
+     * Tells whether the request can be sent again without doing anything twice: the server has not begun with it. It
+     * may succeed a little later.
      *
      * @return true for {@link Overloaded}
      */

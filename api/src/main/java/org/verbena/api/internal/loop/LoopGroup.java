@@ -9,8 +9,9 @@ import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * What the loops of a group have in common: their provider, why it was chosen, and the groups of the other providers that
- * a server listens with. The static methods ask for that of any loop, which may be of another kind of group. Any thread.
+ * What the loops of a group have in common: their provider, why it was chosen, and the groups of the other providers
+ * that a server listens with. The static methods ask for that of any loop, which may be of another kind of group. Any
+ * thread.
  */
 public final class LoopGroup {
     private final ProviderSet providers;

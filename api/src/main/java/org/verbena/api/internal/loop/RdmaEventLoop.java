@@ -36,7 +36,9 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /** Those that run a loop now, of whatever group. */
     private static final Set<Thread> THREADS = ConcurrentHashMap.newKeySet();
 
-    /** Closes a channel in place of {@code close()}, if another channel uses it and may have something for it to send. */
+    /**
+     * Closes a channel in place of {@code close()}, if another channel uses it and may have something for it to send.
+     */
     public static final AttributeKey<Consumer<Channel>> CLOSER = AttributeKey.valueOf(RdmaEventLoop.class, "closer");
 
     private final AtomicBoolean ending = new AtomicBoolean();

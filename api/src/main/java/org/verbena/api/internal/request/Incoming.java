@@ -182,7 +182,9 @@ public final class Incoming {
         return handled;
     }
 
-    /** What the program sees of it. Messages that are handled one after another on a loop are seen as the same object. */
+    /**
+     * What the program sees of it. Messages that are handled one after another on a loop are seen as the same object.
+     */
     public <T> T seenAs(Class<T> type, Function<Incoming, T> maker) {
         Object known = seen;
         if (!type.isInstance(known)) {
