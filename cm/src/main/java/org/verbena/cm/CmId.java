@@ -207,7 +207,7 @@ public final class CmId implements AutoCloseable {
      * @throws IllegalArgumentException for another kind of address
      */
     public void resolveAddress(@Nullable SocketAddress localAddress, SocketAddress remoteAddress, int timeoutMillis) {
-        requireRange("timeoutMillis", timeoutMillis, 1, Integer.MAX_VALUE);
+        requireTimeout(timeoutMillis);
         call(
                 "rdma_resolve_addr",
                 (localAddress == null ? "" : Addresses.format(localAddress) + " -> ") + Addresses.format(remoteAddress)
@@ -230,7 +230,7 @@ public final class CmId implements AutoCloseable {
      * @throws IllegalStateException before {@link CmEventType#ADDR_RESOLVED}
      */
     public void resolveRoute(int timeoutMillis) {
-        requireRange("timeoutMillis", timeoutMillis, 1, Integer.MAX_VALUE);
+        requireTimeout(timeoutMillis);
         call(
                 "rdma_resolve_route",
                 timeoutMillis + " ms",
@@ -627,6 +627,12 @@ public final class CmId implements AutoCloseable {
                 RdmaCmConstants.RDMA_OPTION_IB,
                 RdmaCmConstants.RDMA_OPTION_IB_PATH,
                 route);
+    }
+
+    private static void requireTimeout(int millis) {
+        if (millis < 1) {
+            throw new IllegalArgumentException("timeoutMillis is " + millis + ", but must be 1 or more");
+        }
     }
 
     private void setOption(IdOption option, int value) {
