@@ -606,7 +606,7 @@ public final class RdmaClient implements AutoCloseable {
                         bootstrap.localAddress(local);
                     }
                     Future<RdmaChannel> connecting = RdmaLadder.connectMessages(bootstrap, internet, rungs);
-                    ShortForm.await(purpose, connecting);
+                    ShortForm.await(purpose, connecting, group);
                     channel = connecting.getNow();
                     bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, timeoutMillis); // of its moves
                 }

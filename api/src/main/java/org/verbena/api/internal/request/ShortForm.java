@@ -4,6 +4,7 @@ import io.netty.bootstrap.AbstractBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
+import io.netty.util.concurrent.EventExecutorGroup;
 import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
 import java.nio.channels.ClosedChannelException;
@@ -33,6 +34,9 @@ public final class ShortForm {
     public static final int CONNECT_MILLIS = 30_000;
 
     private static final int MAX_PORT = 65_535;
+
+    /** How often a thread that waits looks whether the loops have ended. */
+    private static final int ENDED_LOOPS_MILLIS = 100;
 
     private ShortForm() {}
 
@@ -88,7 +92,7 @@ public final class ShortForm {
      */
     public static Channel register(String purpose, AbstractBootstrap<?, ?> bootstrap) {
         ChannelFuture registering = bootstrap.register();
-        await(purpose, registering);
+        await(purpose, registering, bootstrap.config().group());
         return registering.channel();
     }
 
@@ -99,7 +103,7 @@ public final class ShortForm {
      */
     public static void awaitOpen(String purpose, ChannelFuture opening) {
         try {
-            await(purpose, opening);
+            await(purpose, opening, opening.channel().eventLoop());
         } catch (RuntimeException | Error failure) {
             opening.channel().close();
             throw failure;
@@ -110,11 +114,18 @@ public final class ShortForm {
      * Waits until a channel is registered, connected or bound.
      *
      * @param future of a channel, or with one as its value; given up if the thread is interrupted
+     * @param loops complete it; if they end without having done so, nobody will
      * @throws ConnectionException it is not, or the thread was interrupted
      */
-    public static void await(String purpose, Future<?> future) {
+    public static void await(String purpose, Future<?> future, EventExecutorGroup loops) {
         try {
-            future.await();
+            boolean ended = false;
+            while (!future.await(ENDED_LOOPS_MILLIS)) {
+                if (ended) {
+                    throw closed(purpose, new RejectedExecutionException("they did not say how it went"));
+                }
+                ended = loops.isTerminated();
+            }
         } catch (InterruptedException interruption) {
             future.cancel(false);
             if (future instanceof ChannelFuture opening) {
