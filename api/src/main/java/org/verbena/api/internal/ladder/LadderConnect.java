@@ -10,6 +10,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.FutureListener;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -310,7 +311,12 @@ public final class LadderConnect<C extends Channel> {
             if (connecting.isDone()) {
                 settle0(); // a loop that has ended calls no listeners
             } else {
-                connecting.addListener(done -> bring(this::settle0));
+                FutureListener<Object> atEnd = done -> bring(() -> loopEnded0(rung));
+                own.terminationFuture().addListener(atEnd);
+                connecting.addListener(done -> {
+                    own.terminationFuture().removeListener(atEnd);
+                    bring(this::settle0);
+                });
             }
         } catch (RuntimeException failure) {
             LOG.debug("connecting to {} with {}", address, rung.step.name(), failure);
@@ -362,6 +368,15 @@ public final class LadderConnect<C extends Channel> {
         }
         rungs.forEach(this::look0); // a better one may have come up, or failed, at the same time
         proceed0();
+    }
+
+    /** The loop of a rung has ended: what it has not done by now it never does. */
+    private void loopEnded0(Rung rung) {
+        ChannelFuture connecting = rung.connecting;
+        if (rung.phase == Phase.BEGUN && connecting != null && !connecting.isDone()) {
+            rung.over0("its event loop has ended", new ClosedChannelException());
+        }
+        settle0();
     }
 
     /** Takes what has become of a rung's attempt. */
