@@ -15,7 +15,7 @@ import org.verbena.transport.protocol.MessageOptions;
  * <p>Of Netty's options channels honour {@code CONNECT_TIMEOUT_MILLIS}, {@code AUTO_READ}, {@code
  * MAX_MESSAGES_PER_READ} (with auto-read off), {@code WRITE_BUFFER_WATER_MARK}, {@code ALLOCATOR}, {@code IP_TOS} and,
  * on servers, {@code SO_BACKLOG} and {@code SO_REUSEADDR}; an {@link RdmaSocketChannel} also {@code
- * ALLOW_HALF_CLOSURE} and {@code SO_LINGER}, and it keeps those of TCP alone, such as {@code TCP_NODELAY}.
+ * ALLOW_HALF_CLOSURE} and {@code SO_LINGER}, and it keeps those that only TCP has, such as {@code TCP_NODELAY}.
  *
  * <p>An {@link RdmaDatagramChannel} honours {@link #SEND_DEPTH} (256), {@link #RECEIVE_DEPTH} (128) and {@link
  * #MAX_INLINE_BYTES} (128), and {@code SO_REUSEADDR}, {@code IP_TOS} and what every channel has of Netty's; its {@code

@@ -7,7 +7,7 @@ import org.verbena.api.internal.option.OptionRow;
 import org.verbena.api.internal.option.TcpOptions;
 import org.verbena.transport.spi.ListenOptions;
 
-/** The options of a server socket: those of TCP alone are kept ({@link TcpOptions}). Any thread. */
+/** The options of a server socket: those that only TCP has are kept ({@link TcpOptions}). Any thread. */
 final class RdmaServerSocketChannelConfig extends RdmaServerChannelConfig<ServerSocketChannelConfig>
         implements ServerSocketChannelConfig {
 

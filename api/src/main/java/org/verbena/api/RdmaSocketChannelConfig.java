@@ -14,7 +14,7 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * The options of a socket: {@link ChannelOption#ALLOW_HALF_CLOSURE}, {@link ChannelOption#SO_LINGER} and {@link
- * ChannelOption#IP_TOS} work as they do for TCP, and those of TCP alone are kept ({@link TcpOptions}). Any thread.
+ * ChannelOption#IP_TOS} work as they do for TCP, and those that only TCP has are kept ({@link TcpOptions}). Any thread.
  */
 class RdmaSocketChannelConfig extends RdmaChannelConfig<SocketChannelConfig> implements SocketChannelConfig {
     /** Large enough for the software provider to read in place, small enough to be one FPDU with its headers. */

@@ -24,7 +24,7 @@ import org.verbena.transport.spi.ListenerHandler;
 /**
  * The listeners of a server channel, one for each provider, on one address and port. They are opened one after another:
  * the first takes the port, and the others the same number. If that was any free one and another listener cannot have
- * it, all are closed and begin anew with another number.
+ * it, all are closed, and all try another number.
  *
  * <pre>{@code
  * BINDING --the last listens, or is left out--> LISTENING --close0--> CLOSING --all closed--> CLOSED
@@ -39,7 +39,7 @@ import org.verbena.transport.spi.ListenerHandler;
 public final class PortListeners {
     private static final Logger LOG = LoggerFactory.getLogger(PortListeners.class);
 
-    /** What a peer is told whose request comes too late. */
+    /** The answer to a request that comes too late. */
     public static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
 
     /**
