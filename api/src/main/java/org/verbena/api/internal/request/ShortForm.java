@@ -6,6 +6,8 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.EventExecutorGroup;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.FutureListener;
+import io.netty.util.concurrent.Promise;
 import java.net.InetAddress;
 import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
@@ -34,9 +36,6 @@ public final class ShortForm {
     public static final int CONNECT_MILLIS = 30_000;
 
     private static final int MAX_PORT = 65_535;
-
-    /** How often a thread that waits looks whether the loops have ended. */
-    private static final int ENDED_LOOPS_MILLIS = 100;
 
     private ShortForm() {}
 
@@ -118,14 +117,14 @@ public final class ShortForm {
      * @throws ConnectionException it is not, or the thread was interrupted
      */
     public static void await(String purpose, Future<?> future, EventExecutorGroup loops) {
-        try {
-            boolean ended = false;
-            while (!future.await(ENDED_LOOPS_MILLIS)) {
-                if (ended) {
-                    throw closed(purpose, new RejectedExecutionException("they did not say how it went"));
-                }
-                ended = loops.isTerminated();
+        FutureListener<Object> atEnd = ended -> {
+            if (future instanceof Promise<?> promise) {
+                promise.tryFailure(new ClosedChannelException());
             }
+        };
+        loops.terminationFuture().addListener(atEnd);
+        try {
+            future.await();
         } catch (InterruptedException interruption) {
             future.cancel(false);
             if (future instanceof ChannelFuture opening) {
@@ -134,6 +133,8 @@ public final class ShortForm {
                 late.close();
             }
             throw interrupted(purpose, interruption);
+        } finally {
+            loops.terminationFuture().removeListener(atEnd);
         }
         Throwable cause = future.cause();
         if (cause != null) {
