@@ -55,6 +55,8 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     /** The route is being resolved by a call that may block, which uses the id. */
     private boolean isResolving;
 
+    private @Nullable LinkLayer linkLayer;
+
     /** The endpoint is gone, and the queue pair or the id waits for the outcome of a call. */
     private boolean isOrphaned;
 
@@ -146,7 +148,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         setStep("resolving the route");
         try {
             setAckTimeout(known); // the kernel puts it into the path, and so into what it asks the peer for
-            if (isInfiniband(known)) {
+            if (linkLayer(known) == LinkLayer.INFINIBAND) {
                 execute(() -> submit(new RouteCall(known))); // not within an event of the id, which changes channels
             } else {
                 known.resolveRoute(options.connectTimeoutMillis());
@@ -156,10 +158,15 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         }
     }
 
-    private static boolean isInfiniband(CmId known) {
+    /** How the port is linked, asked for once; null before the device is known. */
+    private @Nullable LinkLayer linkLayer(CmId known) {
+        LinkLayer asked = linkLayer;
         Context context = known.device();
-        return context != null
-                && context.queryPort(Math.max(1, known.portNumber())).linkLayer() == LinkLayer.INFINIBAND;
+        if (asked == null && context != null) {
+            asked = context.queryPort(Math.max(1, known.portNumber())).linkLayer();
+            linkLayer = asked;
+        }
+        return asked;
     }
 
     private void submit(BlockingConnects.Call made) {
@@ -203,23 +210,12 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 failure = refused;
             }
             RuntimeException outcome = failure;
-            execute(() -> routeReturned(outcome));
+            execute(() -> callReturned(outcome));
         }
 
         @Override
         void waiting(String reason) {
             setStep(reason);
-        }
-    }
-
-    /** The route is resolved, about to be, or will not be: an event says so unless the call has failed. */
-    private void routeReturned(@Nullable RuntimeException refused) {
-        isResolving = false;
-        leaveOwnChannel();
-        if (isOrphaned) {
-            destroyOrphan();
-        } else if (refused != null) {
-            fail(failureOf(refused));
         }
     }
 
@@ -231,7 +227,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     private void setAckTimeout(CmId known) {
         Context context = known.device();
         boolean isDefault = options.ackTimeoutMicros() == EndpointOptions.DEVICE_DEFAULT;
-        if (context == null || (isDefault && !isRoceOfAnAdapter(context, known.portNumber()))) {
+        if (context == null || (isDefault && !isRoceOfAnAdapter(context, known))) {
             return;
         }
         try {
@@ -245,10 +241,10 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     }
 
     /** Soft RoCE keeps the kernel's: a virtual machine that is not scheduled answers late. */
-    private static boolean isRoceOfAnAdapter(Context context, int port) {
+    private boolean isRoceOfAnAdapter(Context context, CmId known) {
         return context.device().transportType() == TransportType.IB
                 && context.driverFamily() != DriverFamily.SOFT_ROCE
-                && context.queryPort(Math.max(1, port)).linkLayer() == LinkLayer.ETHERNET;
+                && linkLayer(known) == LinkLayer.ETHERNET;
     }
 
     /** The device is known. */
@@ -325,7 +321,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         @Override
         boolean begin() {
             if (isGivenUp()) {
-                connectRefused(null);
+                callReturned(null);
                 return false;
             }
             setStep("the kernel opens the TCP connection");
@@ -333,7 +329,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 ownChannel = provider.connectionLoop().leave(known);
                 return true;
             } catch (RuntimeException refused) {
-                connectRefused(refused);
+                callReturned(refused);
                 return false;
             }
         }
@@ -341,14 +337,14 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         @Override
         void connect() {
             if (isGivenUp()) {
-                execute(() -> connectRefused(null));
+                execute(() -> callReturned(null));
                 return;
             }
             try {
                 known.connect(parameters);
                 setStep("waiting for the peer to accept");
             } catch (RuntimeException refused) {
-                execute(() -> connectRefused(refused));
+                execute(() -> callReturned(refused));
             }
         }
 
@@ -358,9 +354,10 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         }
     }
 
-    /** The call itself failed, or was not made: no event will come. */
-    private void connectRefused(@Nullable RuntimeException refused) {
+    /** A call that may block has returned, or was not made. Unless it succeeded, no event will come. */
+    private void callReturned(@Nullable RuntimeException refused) {
         isConnecting = false;
+        isResolving = false;
         leaveOwnChannel();
         if (isOrphaned) {
             destroyOrphan();

@@ -231,10 +231,9 @@ final class VerbsDevice {
 
     /** Tried, since kernels and libraries that know the flag may belong to a driver that does not. */
     private boolean takesRelaxedOrdering(ProtectionDomain domain) {
-        try {
+        try (Arena arena = Arena.ofConfined()) {
             domain.registerMemory(
-                            Arena.global().allocate(Long.BYTES),
-                            Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING))
+                            arena.allocate(Long.BYTES), Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING))
                     .close();
             return true;
         } catch (NativeRdmaException | UnsupportedOperationException refused) {
