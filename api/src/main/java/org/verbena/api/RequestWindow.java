@@ -6,6 +6,7 @@ import io.netty.util.concurrent.FutureListener;
 import io.netty.util.concurrent.Promise;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.loop.LoopNotifier;
 
 /**
  * Keeps a bounded number of operations under way, such as requests or writes: so many begin at once, and each that ends
@@ -19,10 +20,14 @@ import org.jspecify.annotations.Nullable;
  *         .addListener(...); // all have ended, or one has failed
  * }</pre>
  *
- * <p>Everything runs on the event loop; nothing waits.
+ * <p>Everything runs on the event loop, and when that has ended on Netty's global executor; nothing waits.
  */
 public final class RequestWindow {
     private final EventLoop loop;
+
+    /** Goes on when the loop has ended, and operations that were under way end after it. */
+    private final LoopNotifier notifier;
+
     private final Supplier<? extends @Nullable Future<?>> next;
     private final Promise<Long> outcome;
     private final FutureListener<Object> onEnd = this::ended0;
@@ -35,7 +40,8 @@ public final class RequestWindow {
     private RequestWindow(EventLoop loop, Supplier<? extends @Nullable Future<?>> next) {
         this.loop = loop;
         this.next = next;
-        outcome = loop.newPromise();
+        notifier = new LoopNotifier(loop);
+        outcome = notifier.newPromise();
     }
 
     /**
@@ -88,10 +94,14 @@ public final class RequestWindow {
     }
 
     private void ended0(Future<Object> ended) {
-        if (!loop.inEventLoop()) {
-            loop.execute(() -> ended0(ended));
-            return;
+        if (loop.inEventLoop()) {
+            settle0(ended);
+        } else {
+            notifier.execute(() -> settle0(ended));
         }
+    }
+
+    private void settle0(Future<Object> ended) {
         underWay--;
         if (ended.isSuccess()) {
             succeeded++;

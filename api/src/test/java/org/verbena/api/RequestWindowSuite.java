@@ -7,9 +7,11 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.util.ArrayDeque;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.spi.Patience;
@@ -110,5 +112,21 @@ public abstract class RequestWindowSuite extends ApiSuite {
         assertThat(ended(RequestWindow.run(group.next(), 1, () -> null)).getNow())
                 .isZero();
         assertThatIllegalArgumentException().isThrownBy(() -> RequestWindow.run(group.next(), 0, () -> null));
+    }
+
+    @Test
+    void endsWhenTheLoopHasEnded() {
+        Promise<Object> late = GlobalEventExecutor.INSTANCE.newPromise();
+        Future<Long> run;
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 1)) {
+            CompletableFuture<Boolean> begun = new CompletableFuture<>();
+            run = RequestWindow.run(loops.next(), 1, () -> {
+                boolean first = begun.complete(true);
+                return first ? late : null;
+            });
+            Patience.await("the first", begun);
+        }
+        late.setSuccess("late");
+        assertThat(ended(run).getNow()).isEqualTo(1);
     }
 }

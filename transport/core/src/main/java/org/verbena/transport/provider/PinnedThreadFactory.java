@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ffm.CpuAffinity;
+import org.verbena.transport.ffm.Errno;
 
 /**
  * Makes threads that each run on one processor only: the first on the first of a list, the second on the second, and so
@@ -87,9 +88,9 @@ public final class PinnedThreadFactory implements ThreadFactory {
         int errno = CpuAffinity.pin(processor);
         if (errno != 0) {
             throw new IllegalArgumentException(
-                    errno == CpuAffinity.EINVAL
+                    errno == Errno.EINVAL
                             ? "this process has no processor " + processor + " (sched_setaffinity: EINVAL)"
-                            : "sched_setaffinity(processor " + processor + "): " + "errno " + errno);
+                            : "sched_setaffinity(processor " + processor + "): " + Errno.describe(errno));
         }
     }
 
