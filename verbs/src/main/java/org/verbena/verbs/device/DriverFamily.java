@@ -90,7 +90,7 @@ public enum DriverFamily {
         if (vendorId == SOFT_IWARP_VENDOR) {
             return SOFT_IWARP;
         }
-        return switch (driverName) {
+        return switch (driverName == null ? "" : driverName) {
             case "mlx5_core" -> MLX5;
             case "mlx4_core" -> MLX4;
             case "ice", "i40e", "idpf" -> IRDMA;
@@ -101,7 +101,7 @@ public enum DriverFamily {
             case "hns3" -> HNS;
             case "cxgb4" -> CXGB4;
             case "hfi1" -> HFI1;
-            case null, default -> OTHER;
+            default -> OTHER;
         };
     }
 

@@ -235,11 +235,10 @@ public final class OutboundBridge {
     }
 
     private static int readableBytes(@Nullable Object message) {
-        return switch (message) {
-            case ByteBuf buffer -> buffer.readableBytes();
-            case ByteBufHolder raw -> raw.content().readableBytes();
-            case null, default -> 0;
-        };
+        if (message instanceof ByteBuf buffer) {
+            return buffer.readableBytes();
+        }
+        return message instanceof ByteBufHolder raw ? raw.content().readableBytes() : 0;
     }
 
     /** Removes messages that were cancelled before they were flushed, up to the first that was not. */

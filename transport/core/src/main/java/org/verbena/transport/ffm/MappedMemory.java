@@ -85,7 +85,7 @@ public final class MappedMemory {
      * @throws IllegalCallerException the JVM denies it
      */
     public static void checkNativeAccess() {
-        MemorySegment _ = MemorySegment.NULL.reinterpret(1);
+        MemorySegment unused = MemorySegment.NULL.reinterpret(1);
     }
 
     /**

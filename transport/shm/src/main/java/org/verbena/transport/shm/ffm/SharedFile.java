@@ -85,7 +85,7 @@ public final class SharedFile implements AutoCloseable {
 
     /** Before a class is loaded that does not come up without it, and says no more why. */
     private static void checkNativeAccess() {
-        MemorySegment _ = MemorySegment.NULL.reinterpret(1);
+        MemorySegment unused = MemorySegment.NULL.reinterpret(1);
         MappedMemory.checkNativeAccess();
     }
 

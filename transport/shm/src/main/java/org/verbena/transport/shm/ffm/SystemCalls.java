@@ -240,7 +240,7 @@ final class SystemCalls {
 
     static void close(int descriptor) {
         try (Arena call = Arena.ofConfined()) {
-            int _ = (int) CLOSE.invokeExact(Errno.newCapture(call), descriptor);
+            int unused = (int) CLOSE.invokeExact(Errno.newCapture(call), descriptor);
         } catch (Throwable t) {
             throw impossible(t);
         }
