@@ -10,6 +10,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -85,7 +86,7 @@ public final class MappedMemory {
      * @throws IllegalCallerException the JVM denies it
      */
     public static void checkNativeAccess() {
-        MemorySegment unused = MemorySegment.NULL.reinterpret(1);
+        Objects.requireNonNull(MemorySegment.NULL.reinterpret(1));
     }
 
     /**

@@ -210,7 +210,7 @@ public final class SoftwareMemory extends RegisteredMemory {
         }
         invalidated = true;
         // The peer that sends it back has done with it.
-        List<DirectAccess> unused = withdraw();
+        withdraw();
         return true;
     }
 

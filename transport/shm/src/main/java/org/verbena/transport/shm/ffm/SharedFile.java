@@ -3,6 +3,7 @@ package org.verbena.transport.shm.ffm;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ffm.MappedMemory;
 
@@ -85,7 +86,7 @@ public final class SharedFile implements AutoCloseable {
 
     /** Before a class is loaded that does not come up without it, and says no more why. */
     private static void checkNativeAccess() {
-        MemorySegment unused = MemorySegment.NULL.reinterpret(1);
+        Objects.requireNonNull(MemorySegment.NULL.reinterpret(1));
         MappedMemory.checkNativeAccess();
     }
 

@@ -240,7 +240,8 @@ final class SystemCalls {
 
     static void close(int descriptor) {
         try (Arena call = Arena.ofConfined()) {
-            int unused = (int) CLOSE.invokeExact(Errno.newCapture(call), descriptor);
+            @SuppressWarnings("UnusedVariable") // the descriptor is gone whatever close(2) says
+            int refused = (int) CLOSE.invokeExact(Errno.newCapture(call), descriptor);
         } catch (Throwable t) {
             throw impossible(t);
         }
