@@ -148,8 +148,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (arrival != null) {
             local = arrival.request().localAddress();
             remote = arrival.request().remoteAddress();
-            attr(ConnectionProvider.ATTRIBUTE)
-                    .set(new ConnectionProvider(arrival.provider().name(), "the listener that its peer connected to"));
+            attr(Carrier.ATTRIBUTE)
+                    .set(new Carrier(arrival.provider().name(), "the listener that its peer connected to"));
         }
     }
 
@@ -489,9 +489,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (state == State.CLOSING) {
             throw new ClosedChannelException();
         }
-        if (message instanceof RdmaMessage) {
+        if (message instanceof RawMessage) {
             if (config.framing() != Framing.RAW) {
-                throw new UnsupportedOperationException("an RdmaMessage is one SEND, which needs framing RAW; this "
+                throw new UnsupportedOperationException("an RawMessage is one SEND, which needs framing RAW; this "
                         + getClass().getSimpleName() + " has framing " + config.framing() + ": write its content");
             }
             return message;
@@ -758,8 +758,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         accountant.began(made);
         account = accountant;
         if (incoming == null) {
-            attr(ConnectionProvider.ATTRIBUTE)
-                    .set(new ConnectionProvider(provider.name(), LoopGroup.reasonOf(eventLoop())));
+            attr(Carrier.ATTRIBUTE).set(new Carrier(provider.name(), LoopGroup.reasonOf(eventLoop())));
         }
         started = true;
         state = State.CONNECTING;

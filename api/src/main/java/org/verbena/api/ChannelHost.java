@@ -130,7 +130,7 @@ final class ChannelHost
 
     @Override
     public void sendRaw0(Object message, MessageConnection open, OperationCallback onSent) {
-        RdmaMessage raw = (RdmaMessage) message; // the channel takes nothing else
+        RawMessage raw = (RawMessage) message; // the channel takes nothing else
         open.sendRaw(raw.content().retain(), raw.opcode(), raw.flags(), raw.word(), onSent, null);
     }
 

@@ -60,7 +60,7 @@ import org.verbena.transport.MemoryDomain;
  *
  * <p><b>Connecting</b> fails with {@link ConnectException}, which has the failures of all rungs suppressed; {@code
  * CONNECT_TIMEOUT_MILLIS} limits all together. Once connected, the channel has its {@link LadderResult} and {@link
- * ConnectionProvider}, and its pipeline gets the former as a user event before {@code channelActive}. A local address
+ * Carrier}, and its pipeline gets the former as a user event before {@code channelActive}. A local address
  * is bound by each rung when it is tried: with a port of its own that two rungs need, one of them fails.
  *
  * <p><b>Reading and writing</b> are the rung's: {@code alloc()} gives registered memory on a rung of RDMA, as

@@ -25,7 +25,7 @@ public interface MessageHandler {
      * @param message released when this returns: {@code retain()} it to keep it, or to send it back
      * @throws Exception is logged here, with its stack, at most once a second for each connection; the peer's request
      *     fails with {@link RequestException.Failed}, and learns what was thrown only from a server that {@linkplain
-     *     RdmaServer.Builder#describeFailures(boolean) tells it}
+     *     RdmaServer.Builder#discloseErrors(boolean) tells it}
      */
     void onMessage(Exchange exchange, ByteBuf message) throws Exception;
 

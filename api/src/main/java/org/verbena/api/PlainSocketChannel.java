@@ -42,9 +42,9 @@ final class PlainSocketChannel extends NioSocketChannel {
         peer = String.valueOf(arrival.socket().socket().getRemoteSocketAddress());
         config = new PlainSocketChannelConfig(super.config(), this::refuse);
         account = ProviderAccount.of(arrival.provider());
-        attr(ConnectionProvider.ATTRIBUTE)
-                .set(new ConnectionProvider(
-                        ConnectionProvider.TCP,
+        attr(Carrier.ATTRIBUTE)
+                .set(new Carrier(
+                        Carrier.TCP,
                         firstBytes.hasRemaining()
                                 ? "its first bytes are not an MPA request"
                                 : "it sent nothing that would tell its protocol"));

@@ -280,10 +280,10 @@ public final class RdmaClient implements AutoCloseable {
         if (move == null) {
             return ownsGroup ? endGroup() : ShortForm.close(channel());
         }
-        return Futures.toCompletable(move.close())
+        return RdmaFutures.toCompletable(move.close())
                 .thenCompose(open -> ownsGroup
                         ? endGroup()
-                        : Futures.allOf(open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new)));
+                        : RdmaFutures.allOf(open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new)));
     }
 
     private CompletableFuture<Void> endGroup() {
@@ -645,7 +645,7 @@ public final class RdmaClient implements AutoCloseable {
                             bootstrap,
                             address,
                             new LadderOptions(
-                                    rungs, options.hedgeDelay(), options.memory(), null, options.needs(), null));
+                                    rungs, options.hedgeDelay(), options.forgetAfter(), null, options.needs(), null));
                 }
             });
             move.begin();

@@ -56,7 +56,7 @@ import org.verbena.transport.spi.RdmaProvider;
  *
  * <p>Libraries that make their channels themselves take a {@link LadderSocketChannel} instead.
  *
- * <p><b>What is picked</b> is logged at INFO when it changes for an address, and {@link ConnectionProvider}, {@link
+ * <p><b>What is picked</b> is logged at INFO when it changes for an address, and {@link Carrier}, {@link
  * LadderStatistics} and the Flight Recorder's {@code org.verbena.Ladder} have it.
  *
  * <p>Source: RFC 8305, 5
@@ -137,7 +137,7 @@ public final class RdmaLadder {
         boolean hasKeys = bootstrap.config().options().get(RdmaChannelOption.PRE_SHARED_KEYS) != null;
         List<LadderConnect.Step> steps = new ArrayList<>();
         for (String name : allowed(options)) {
-            if (!name.equals(ConnectionProvider.TCP)) {
+            if (!name.equals(Carrier.TCP)) {
                 steps.add(step(name, group, loop, resolved, channels));
             } else if (type.isAssignableFrom(NioSocketChannel.class)) {
                 steps.add(new LadderConnect.Step(name, loop, plain, obstacleOfTcp(options, hasKeys)));
@@ -221,7 +221,7 @@ public final class RdmaLadder {
     /** Lets a channel say which rung it is. */
     static void mark(Channel channel, LadderResult result) {
         channel.attr(LadderResult.ATTRIBUTE).set(result);
-        channel.attr(ConnectionProvider.ATTRIBUTE).set(new ConnectionProvider(result.rung(), result.reason()));
+        channel.attr(Carrier.ATTRIBUTE).set(new Carrier(result.rung(), result.reason()));
     }
 
     /**
@@ -265,7 +265,7 @@ public final class RdmaLadder {
         List<String> others = new ArrayList<>();
         List<String> names = allowed(options);
         for (String name : names) {
-            if (name.equals(ConnectionProvider.TCP)) {
+            if (name.equals(Carrier.TCP)) {
                 continue;
             }
             try {

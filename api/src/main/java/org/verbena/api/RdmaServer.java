@@ -121,7 +121,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Returns the names of the providers that it listens with; {@link ConnectionProvider} tells which one a connection
+     * Returns the names of the providers that it listens with; {@link Carrier} tells which one a connection
      * has.
      *
      * @return {@code verbs}, {@code soft} ..., or several joined by {@code +}, such as {@code verbs+soft}
@@ -202,7 +202,7 @@ public final class RdmaServer implements AutoCloseable {
     public CompletableFuture<Void> closeAsync() {
         return ownsGroup
                 ? ShortForm.done(group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS))
-                : Futures.allOf(ShortForm.close(channel), children.close());
+                : RdmaFutures.allOf(ShortForm.close(channel), children.close());
     }
 
     /** How to listen. */
@@ -210,11 +210,11 @@ public final class RdmaServer implements AutoCloseable {
         private final Map<ChannelOption<?>, Object> options = new LinkedHashMap<>();
         private final Map<ChannelOption<?>, Object> childOptions = new LinkedHashMap<>();
         private String provider = ProviderChoice.configured();
-        private int threads = ShortForm.SERVER_THREADS;
+        private int threadsPerProvider = ShortForm.SERVER_THREADS;
         private CompletionLoopOptions loopOptions = CompletionLoopOptions.DEFAULTS;
         private @Nullable RdmaEventLoopGroup sharedGroup;
         private Consumer<RdmaChannel> onConnect = connected -> {};
-        private boolean describeFailures;
+        private boolean discloseErrors;
         private boolean virtualThreads;
         /** 0 for any number. */
         private int maxRunning;
@@ -245,15 +245,15 @@ public final class RdmaServer implements AutoCloseable {
 
         /**
          * Sets the number of event loops <b>of each provider</b>, over which its connections are spread. A connection
-         * stays on its loop, and its handler runs there. With one provider, {@code threads(1)} therefore has one thread
-         * run all handlers. A server that listens with several, such as {@code all}, has as many threads for each, and
-         * its handlers run on all of them at the same time: what they share must be safe for that.
+         * stays on its loop, and its handler runs there. With one provider, {@code threadsPerProvider(1)} therefore has
+         * one thread run all handlers. A server that listens with several, such as {@code all}, has as many threads for
+         * each, and its handlers run on all of them at the same time: what they share must be safe for that.
          *
          * @param count for each provider, 1 or more
          * @return this
          */
-        public Builder threads(int count) {
-            threads = Math.toIntExact(ShortForm.positive("threads", count));
+        public Builder threadsPerProvider(int count) {
+            threadsPerProvider = Math.toIntExact(ShortForm.positive("threadsPerProvider", count));
             return this;
         }
 
@@ -325,8 +325,8 @@ public final class RdmaServer implements AutoCloseable {
          * @param describe whether to send it; for clients that are trusted
          * @return this
          */
-        public Builder describeFailures(boolean describe) {
-            describeFailures = describe;
+        public Builder discloseErrors(boolean describe) {
+            discloseErrors = describe;
             return this;
         }
 
@@ -451,7 +451,7 @@ public final class RdmaServer implements AutoCloseable {
             ShortForm.checkNotInterrupted(purpose);
             InetSocketAddress address = new InetSocketAddress(
                     NameLookup.SYSTEM.addresses(purpose, host, 0).getFirst(), port);
-            boolean describe = describeFailures;
+            boolean describe = discloseErrors;
             boolean virtual = virtualThreads;
             Serving.Handler handling = Exchange.handlerOf(handler);
             SendLimit.Bounds bounds = pendingBounds;
@@ -463,7 +463,8 @@ public final class RdmaServer implements AutoCloseable {
             Function<EventExecutor, @Nullable QueueAge> ages = queueAges();
             RdmaEventLoopGroup shared = sharedGroup;
             RdmaEventLoopGroup group = shared == null
-                    ? new RdmaEventLoopGroup(ProviderSet.choose(provider, address), threads, null, loopOptions)
+                    ? new RdmaEventLoopGroup(
+                            ProviderSet.choose(provider, address), threadsPerProvider, null, loopOptions)
                     : shared;
             Consumer<RdmaChannel> onActive = onConnect;
             ServerChildren children = new ServerChildren();

@@ -33,7 +33,7 @@ import org.verbena.transport.spi.RateLimitedLog;
 /**
  * A Netty server channel that listens for RDMA connections, for a {@code ServerBootstrap} whose groups are {@link
  * RdmaEventLoopGroup}s of the same providers. With several providers it listens with each of them, on one address and
- * port, and all connections wait in one backlog; {@link ConnectionProvider} tells which one a channel has. Each
+ * port, and all connections wait in one backlog; {@link Carrier} tells which one a channel has. Each
  * {@link RdmaChannel} that it accepts becomes active once both ends have agreed on the protocol.
  *
  * <p>Options: {@code SO_BACKLOG} (how many connection requests may wait), {@code SO_REUSEADDR}, {@code AUTO_READ}. With

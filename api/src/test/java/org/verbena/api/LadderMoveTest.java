@@ -69,7 +69,7 @@ class LadderMoveTest {
 
     private static final LadderOptions MOVING = LadderOptions.DEFAULTS
             .withRungs(StagedProvider.NAME, "soft")
-            .withMemory(Duration.ZERO)
+            .withForgetAfter(Duration.ZERO)
             .withMoveUp(Duration.ofMillis(5));
 
     private static final int SENDERS = 4;

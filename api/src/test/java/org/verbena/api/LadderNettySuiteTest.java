@@ -34,7 +34,7 @@ class LadderNettySuiteTest extends NettySuite {
             null,
             CompletionLoopOptions.DEFAULTS);
 
-    private static final List<String> RUNGS = List.of("soft", StagedProvider.NAME, ConnectionProvider.TCP);
+    private static final List<String> RUNGS = List.of("soft", StagedProvider.NAME, Carrier.TCP);
 
     private static final SocketTestPermutation PERMUTATION = new SocketTestPermutation() {
         @Override
@@ -53,7 +53,7 @@ class LadderNettySuiteTest extends NettySuite {
                     .<BootstrapFactory<ServerBootstrap>>map(rung -> () -> new ServerBootstrap()
                             .group(SERVERS)
                             .channel(
-                                    rung.equals(ConnectionProvider.TCP)
+                                    rung.equals(Carrier.TCP)
                                             ? NioServerSocketChannel.class
                                             : RdmaServerSocketChannel.class))
                     .toList();

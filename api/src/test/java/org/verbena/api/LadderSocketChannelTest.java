@@ -124,8 +124,7 @@ class LadderSocketChannelTest {
                 children.add(child);
             }
         });
-        serving.channel(
-                rung.equals(ConnectionProvider.TCP) ? NioServerSocketChannel.class : RdmaServerSocketChannel.class);
+        serving.channel(rung.equals(Carrier.TCP) ? NioServerSocketChannel.class : RdmaServerSocketChannel.class);
         return (InetSocketAddress)
                 serving.bind(ANY_PORT).syncUninterruptibly().channel().localAddress();
     }
@@ -195,7 +194,7 @@ class LadderSocketChannelTest {
 
     private static LadderOptions all() {
         return LadderOptions.DEFAULTS
-                .withRungs(StagedProvider.NAME, "soft", ConnectionProvider.TCP)
+                .withRungs(StagedProvider.NAME, "soft", Carrier.TCP)
                 .withHedgeDelay(NEVER);
     }
 
@@ -234,16 +233,16 @@ class LadderSocketChannelTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {StagedProvider.NAME, "soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void isWhatItsRungIs(String rung) {
         LadderSocketChannel client = connect(bootstrap(rung(rung)), server(rung));
         Channel child = child();
         awaitEvents("registered", "rung " + rung, "active");
         assertThat(LadderResult.of(client).rung()).isEqualTo(rung);
-        assertThat(ConnectionProvider.of(client).name()).isEqualTo(rung);
+        assertThat(Carrier.of(client).name()).isEqualTo(rung);
         assertThat(client.localAddress()).isEqualTo(child.remoteAddress());
         assertThat(client.remoteAddress()).isEqualTo(child.localAddress());
-        boolean isPlain = rung.equals(ConnectionProvider.TCP);
+        boolean isPlain = rung.equals(Carrier.TCP);
         assertThat(client.rung()).isInstanceOf(isPlain ? NioSocketChannel.class : RdmaSocketChannel.class);
         assertThat(client.rung().eventLoop().equals(client.eventLoop())).isNotEqualTo(rung.equals("soft"));
         assertThat(client.alloc() instanceof RdmaByteBufAllocator).isNotEqualTo(isPlain);
@@ -338,19 +337,19 @@ class LadderSocketChannelTest {
 
     @Test
     void provesKeysOrDoesNotConnect() {
-        Bootstrap bootstrap = bootstrap(rung(ConnectionProvider.TCP))
+        Bootstrap bootstrap = bootstrap(rung(Carrier.TCP))
                 .option(RdmaChannelOption.PRE_SHARED_KEYS, PreSharedKeys.of("key", new byte[32]));
-        assertThat(failure(bootstrap.connect(server(ConnectionProvider.TCP))))
+        assertThat(failure(bootstrap.connect(server(Carrier.TCP))))
                 .hasMessageContaining("plain TCP cannot prove a pre-shared key");
         assertThat(children).isEmpty();
-        assertThat(failure(bootstrap(rung(ConnectionProvider.TCP).withNeeds(LadderCapability.ATOMICS))
-                        .connect(server(ConnectionProvider.TCP))))
+        assertThat(failure(bootstrap(rung(Carrier.TCP).withNeeds(LadderCapability.ATOMICS))
+                        .connect(server(Carrier.TCP))))
                 .hasMessageContaining("plain TCP has nothing of");
     }
 
     /** Its peer is held up, and no more than one batch comes for each read. */
     @ParameterizedTest
-    @ValueSource(strings = {StagedProvider.NAME, "soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void readsOnlyWhenAsked(String rung) {
         int mostMessages = 2;
         LadderSocketChannel client = connect(
@@ -388,7 +387,7 @@ class LadderSocketChannelTest {
 
     /** What has come by then waits; a socket stops at once. */
     @ParameterizedTest
-    @ValueSource(strings = {StagedProvider.NAME, "soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void deliversNothingMoreWhenAutoReadIsSwitchedOff(String rung) {
         AtomicBoolean stops = new AtomicBoolean(true);
         LadderSocketChannel client = connect(
@@ -428,7 +427,7 @@ class LadderSocketChannelTest {
 
     /** A handler may keep requests to read from the transport, though auto-read is on. */
     @ParameterizedTest
-    @ValueSource(strings = {StagedProvider.NAME, "soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void readsNothingThatAHandlerDoesNotLetItRead(String rung) {
         swallowReads.set(true);
         LadderSocketChannel client = connect(
@@ -451,7 +450,7 @@ class LadderSocketChannelTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {StagedProvider.NAME, "soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void completesEachWriteOnceAndInOrder(String rung) {
         LadderSocketChannel client = connect(bootstrap(rung(rung)), server(rung));
         Channel child = child();
@@ -484,7 +483,7 @@ class LadderSocketChannelTest {
 
     /** What waits counts for the channel's own writability, whatever the rung's buffer takes. */
     @ParameterizedTest
-    @ValueSource(strings = {StagedProvider.NAME, "soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void isWritableByItsOwnMarks(String rung) {
         LadderSocketChannel client = connect(
                 bootstrap(rung(rung))
@@ -516,7 +515,7 @@ class LadderSocketChannelTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {StagedProvider.NAME, "soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void aLostPeerFailsWhatIsPending(String rung) {
         LadderSocketChannel client = connect(bootstrap(rung(rung)), server(rung));
         Channel child = child();
@@ -599,7 +598,7 @@ class LadderSocketChannelTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {StagedProvider.NAME, "soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void itsGroupClosesItInGoodOrder(String rung) {
         LadderSocketChannel client = connect(bootstrap(rung(rung)), server(rung));
         Channel child = child();
@@ -613,7 +612,7 @@ class LadderSocketChannelTest {
 
     @Test
     void climbsAsItsLoopsSayUnlessItIsTold() {
-        InetSocketAddress address = server(ConnectionProvider.TCP);
+        InetSocketAddress address = server(Carrier.TCP);
         try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(
                 LadderOptions.DEFAULTS.withMinimumRung("soft"), 1, null, CompletionLoopOptions.DEFAULTS)) {
             assertThat(loops.socketChannelClass()).isEqualTo(LadderSocketChannel.class);
@@ -623,11 +622,9 @@ class LadderSocketChannelTest {
                     .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1000) // a TCP server does not answer soft
                     .handler(new Witness());
             assertThat(failure(bootstrap.connect(address))).hasMessageContaining("none below soft is allowed");
-            Bootstrap told = bootstrap
-                    .clone()
-                    .handler(new Witness())
-                    .option(RdmaChannelOption.LADDER, rung(ConnectionProvider.TCP));
-            assertThat(LadderResult.of(connect(told, address)).rung()).isEqualTo(ConnectionProvider.TCP);
+            Bootstrap told =
+                    bootstrap.clone().handler(new Witness()).option(RdmaChannelOption.LADDER, rung(Carrier.TCP));
+            assertThat(LadderResult.of(connect(told, address)).rung()).isEqualTo(Carrier.TCP);
         }
         try (RdmaEventLoopGroup named = new RdmaEventLoopGroup("ladder", 1)) {
             assertThat(named.ladder()).isEqualTo(LadderOptions.DEFAULTS);
@@ -664,7 +661,7 @@ class LadderSocketChannelTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"soft", ConnectionProvider.TCP})
+    @ValueSource(strings = {"soft", Carrier.TCP})
     void itsOptionsAreItsRungs(String rung) {
         try (LoggedWarnings warnings = new LoggedWarnings("io.netty")) {
             LadderSocketChannel client = connect(

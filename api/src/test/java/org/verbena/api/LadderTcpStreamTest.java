@@ -12,7 +12,7 @@ class LadderTcpStreamTest extends LadderStreamSuite {
 
     @Override
     String rung() {
-        return ConnectionProvider.TCP;
+        return Carrier.TCP;
     }
 
     @Override

@@ -131,7 +131,7 @@ public abstract class LifecycleSuite extends ApiSuite {
     @Test
     void endedLoopsConnectAndListenNoMore() {
         try (RdmaServer server =
-                RdmaServer.builder().provider(provider()).threads(1).bind(host(), 0, ECHO)) {
+                RdmaServer.builder().provider(provider()).threadsPerProvider(1).bind(host(), 0, ECHO)) {
             group.close();
             for (LadderOptions ladder : new LadderOptions[] {null, LadderOptions.DEFAULTS}) {
                 RdmaClient.Builder builder = RdmaClient.builder().group(group);
@@ -153,7 +153,7 @@ public abstract class LifecycleSuite extends ApiSuite {
     @Test
     void endingLoopsFailWhatConnects() {
         try (RdmaServer server =
-                RdmaServer.builder().provider(provider()).threads(1).bind(host(), 0, ECHO)) {
+                RdmaServer.builder().provider(provider()).threadsPerProvider(1).bind(host(), 0, ECHO)) {
             for (int round = 0; round < 30; round++) {
                 try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 2)) {
                     RdmaClient.Builder builder = RdmaClient.builder().group(loops);
@@ -235,7 +235,7 @@ public abstract class LifecycleSuite extends ApiSuite {
             for (int i = 0; i < 100; i++) {
                 for (int how = 0; how < 5; how++) {
                     CompletableFuture<ByteBuf> reply =
-                            Futures.toCompletable(client.request(Unpooled.wrappedBuffer(patternBytes(5000, i))));
+                            RdmaFutures.toCompletable(client.request(Unpooled.wrappedBuffer(patternBytes(5000, i))));
                     switch (how) {
                         case 0 -> reply.orTimeout(1, TimeUnit.MICROSECONDS);
                         case 1 -> reply.completeOnTimeout(Unpooled.EMPTY_BUFFER, 1, TimeUnit.MICROSECONDS);
@@ -272,12 +272,13 @@ public abstract class LifecycleSuite extends ApiSuite {
                     () -> client.request(new byte[1]).get(),
                     () -> client.request(new byte[1]).get(1, TimeUnit.SECONDS),
                     () -> client.request(Unpooled.wrappedBuffer(new byte[1])).sync(),
-                    () -> Futures.toCompletable(client.request(Unpooled.wrappedBuffer(new byte[1])))
+                    () -> RdmaFutures.toCompletable(client.request(Unpooled.wrappedBuffer(new byte[1])))
                             .thenAccept(ByteBuf::release)
                             .join(),
-                    () -> Futures.allOf(client.request(new byte[1]), client.request(new byte[1]))
+                    () -> RdmaFutures.allOf(client.request(new byte[1]), client.request(new byte[1]))
                             .join(),
-                    () -> Futures.toCompletable(client.channel().closeFuture()).join(),
+                    () -> RdmaFutures.toCompletable(client.channel().closeFuture())
+                            .join(),
                     server::close,
                     client::close,
                     () -> RdmaClient.builder().group(others).connect(host(), server.port()));

@@ -107,7 +107,7 @@ class NameLookupTest {
                 .hasMessageContaining("0:0:0:0:0:0:0:1");
         try (RdmaServer server = RdmaServer.builder()
                         .provider("soft")
-                        .threads(1)
+                        .threadsPerProvider(1)
                         .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
                 RdmaClient client = builder().connect("several", server.port())) {
             assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);

@@ -130,8 +130,8 @@ class OnePortTest {
         return Patience.take("a child", children);
     }
 
-    private ConnectionProvider carrier(Channel channel) {
-        ConnectionProvider carrier = ConnectionProvider.of(channel);
+    private Carrier carrier(Channel channel) {
+        Carrier carrier = Carrier.of(channel);
         assertThat(carrier).isNotNull();
         return carrier;
     }
@@ -143,7 +143,7 @@ class OnePortTest {
         Socket tcp = plain(server);
         assertEchoes(tcp, "G");
         Channel plainChild = child();
-        assertThat(carrier(plainChild).name()).isEqualTo(ConnectionProvider.TCP);
+        assertThat(carrier(plainChild).name()).isEqualTo(Carrier.TCP);
         assertThat(carrier(plainChild).reason()).contains("not an MPA request");
         assertThat(plainChild.parent()).isSameAs(server);
 

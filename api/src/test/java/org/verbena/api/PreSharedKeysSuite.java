@@ -40,7 +40,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
 
     final RdmaServer serve(@Nullable PreSharedKeys keys) {
         RdmaServer.Builder builder =
-                RdmaServer.builder().provider(provider()).threads(1).onConnect(connected::add);
+                RdmaServer.builder().provider(provider()).threadsPerProvider(1).onConnect(connected::add);
         if (keys != null) {
             builder.option(RdmaChannelOption.PRE_SHARED_KEYS, keys);
         }

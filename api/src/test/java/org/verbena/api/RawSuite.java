@@ -277,7 +277,7 @@ public abstract class RawSuite extends ApiSuite {
             RdmaChannel peer = server.next();
             if (!client.capabilities().immediateData()) {
                 ChannelFuture refused = client.writeAndFlush(
-                        RdmaMessage.of(pattern(client, 10, 1)).withImmediate(1));
+                        RawMessage.of(pattern(client, 10, 1)).withImmediate(1));
                 assertThat(failure("immediate data", refused))
                         .isInstanceOf(UnsupportedOperationException.class)
                         .hasMessageMatching("(?s).*(IMMEDIATE|immediate data).*");
@@ -286,9 +286,9 @@ public abstract class RawSuite extends ApiSuite {
                 return;
             }
             client.write(pattern(client, 10, 1));
-            client.write(RdmaMessage.of(pattern(client, 500, 2)).withImmediate(0xcafe_f00d));
-            client.write(RdmaMessage.of(Unpooled.EMPTY_BUFFER).withImmediate(7).solicited());
-            ChannelFuture last = client.writeAndFlush(RdmaMessage.of(pattern(client, 20, 3)));
+            client.write(RawMessage.of(pattern(client, 500, 2)).withImmediate(0xcafe_f00d));
+            client.write(RawMessage.of(Unpooled.EMPTY_BUFFER).withImmediate(7).solicited());
+            ChannelFuture last = client.writeAndFlush(RawMessage.of(pattern(client, 20, 3)));
             done("the last write", last);
             assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, 1));
             assertThat(inbox(peer).next()).isEqualTo(patternBytes(500, 2));
@@ -309,7 +309,7 @@ public abstract class RawSuite extends ApiSuite {
             MemorySegment table = arena.allocate(4096, 4096);
             RegisteredMemory region = peer.memory().register(table, Access.LOCAL_WRITE, Access.REMOTE_WRITE);
             RemoteMemory token = region.remote();
-            RdmaMessage message = RdmaMessage.of(pattern(client, 30, 2)).withInvalidate(token);
+            RawMessage message = RawMessage.of(pattern(client, 30, 2)).withInvalidate(token);
             if (!client.capabilities().sendWithInvalidate()) {
                 assertThat(failure("invalidating", client.writeAndFlush(message)))
                         .isInstanceOf(UnsupportedOperationException.class)
@@ -352,8 +352,7 @@ public abstract class RawSuite extends ApiSuite {
                 ByteBuf relay = client.alloc().buffer(bytes, bytes);
                 ByteBuf fetched = relay.retainedSlice(0, bytes);
                 Future<Void> read = client.read(region.remote(), 0, relay);
-                ChannelFuture sent =
-                        client.writeAndFlush(RdmaMessage.of(fetched).fenced());
+                ChannelFuture sent = client.writeAndFlush(RawMessage.of(fetched).fenced());
                 done("the read", read);
                 done("the message", sent);
                 byte[] arrived = inbox(peer).next();
@@ -375,10 +374,10 @@ public abstract class RawSuite extends ApiSuite {
             RdmaChannel client = connect(server);
             RdmaChannel peer = server.next();
             ChannelFuture refused =
-                    client.writeAndFlush(RdmaMessage.of(pattern(client, 10, 1)).fenced());
-            assertThat(failure("an RdmaMessage with MESSAGE", refused))
+                    client.writeAndFlush(RawMessage.of(pattern(client, 10, 1)).fenced());
+            assertThat(failure("an RawMessage with MESSAGE", refused))
                     .isInstanceOf(UnsupportedOperationException.class)
-                    .hasMessageContaining("RdmaMessage")
+                    .hasMessageContaining("RawMessage")
                     .hasMessageContaining("RAW")
                     .hasMessageContaining("MESSAGE");
             assertStillWorks(client, peer);

@@ -155,7 +155,7 @@ class RdmaLadderTest {
 
     private static LadderOptions hedged(Duration delay) {
         return LadderOptions.DEFAULTS
-                .withRungs(StagedProvider.NAME, "soft", ConnectionProvider.TCP)
+                .withRungs(StagedProvider.NAME, "soft", Carrier.TCP)
                 .withHedgeDelay(delay);
     }
 
@@ -208,7 +208,7 @@ class RdmaLadderTest {
     private LadderResult connect(InetSocketAddress address, LadderOptions options) {
         SocketChannel channel = Patience.await("the ladder", climb(bootstrap(), address, options));
         LadderResult result = LadderResult.of(channel);
-        assertThat(ConnectionProvider.of(channel)).isEqualTo(new ConnectionProvider(result.rung(), result.reason()));
+        assertThat(Carrier.of(channel)).isEqualTo(new Carrier(result.rung(), result.reason()));
         return result;
     }
 
@@ -366,7 +366,7 @@ class RdmaLadderTest {
     @Test
     void givesOneOfTwoThatComeUpTogether() {
         InetSocketAddress address = addressOf(rdmaServer());
-        LadderOptions close = hedged(Duration.ofMillis(1)).withMemory(Duration.ZERO);
+        LadderOptions close = hedged(Duration.ofMillis(1)).withForgetAfter(Duration.ZERO);
         List<SocketChannel> given = new ArrayList<>();
         for (int i = 0; i < 200; i++) {
             given.add(Patience.await("the ladder", climb(bootstrap(), address, close)));
@@ -408,7 +408,7 @@ class RdmaLadderTest {
     void remembersADeadRungForAWhile() {
         better.connectTo(RdmaLadderTest::dead);
         InetSocketAddress address = addressOf(rdmaServer());
-        LadderOptions options = hedged(NEVER).withMemory(Duration.ofMinutes(10));
+        LadderOptions options = hedged(NEVER).withForgetAfter(Duration.ofMinutes(10));
         assertThat(connect(address, options).rung()).isEqualTo("soft");
         better.connectTo(java.util.function.UnaryOperator.identity());
         nanos.addAndGet(TimeUnit.MINUTES.toNanos(10) - 1);
@@ -488,11 +488,11 @@ class RdmaLadderTest {
         try (LoggedWarnings warnings = new LoggedWarnings("io.netty")) {
             Bootstrap bootstrap = bootstrap().option(RdmaChannelOption.REGISTERED_ALLOCATOR, true);
             SocketChannel channel = Patience.await("the ladder", climb(bootstrap, addressOf(server), hedged(SOON)));
-            assertThat(LadderResult.of(channel).rung()).isEqualTo(ConnectionProvider.TCP);
+            assertThat(LadderResult.of(channel).rung()).isEqualTo(Carrier.TCP);
             assertThat(LadderResult.of(channel).passed())
                     .extracting(LadderResult.Passed::rung)
                     .containsExactly(StagedProvider.NAME, "soft");
-            assertThat(ConnectionProvider.of(channel).name()).isEqualTo(ConnectionProvider.TCP);
+            assertThat(Carrier.of(channel).name()).isEqualTo(Carrier.TCP);
             for (String event : List.of("registered", "rung tcp", "active", "hello")) {
                 assertThat(Patience.take(event, events)).isEqualTo(event);
             }
@@ -508,7 +508,7 @@ class RdmaLadderTest {
                 .syncUninterruptibly()
                 .channel();
         better.connectTo(RdmaLadderTest::dead);
-        LadderOptions tcp = hedged(SOON).withRungs(StagedProvider.NAME, ConnectionProvider.TCP);
+        LadderOptions tcp = hedged(SOON).withRungs(StagedProvider.NAME, Carrier.TCP);
         assertThat(failure(addressOf(server), tcp.withNeeds(LadderCapability.IMMEDIATE_DATA)))
                 .hasMessageContaining("tcp: plain TCP has nothing of");
         Future<SocketChannel> withKeys = climb(

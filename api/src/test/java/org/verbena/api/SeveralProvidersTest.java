@@ -111,12 +111,12 @@ class SeveralProvidersTest {
                 assertThat(first.request(new byte[1]).get()).hasSize(1);
                 assertThat(other.request(new byte[1]).get()).hasSize(1);
                 assertThat(List.copyOf(server.connections()))
-                        .extracting(child -> ConnectionProvider.of(child).name())
+                        .extracting(child -> Carrier.of(child).name())
                         .containsExactlyInAnyOrder("soft", "elsewhere");
                 assertThat(List.copyOf(server.connections()))
                         .allSatisfy(child -> assertThat(
                                         LoopGroup.providerOf(child.eventLoop()).name())
-                                .isEqualTo(ConnectionProvider.of(child).name()));
+                                .isEqualTo(Carrier.of(child).name()));
             }
             assertThat(ProviderStatistics.of(second).connections()).isEqualTo(2);
         }
@@ -277,7 +277,7 @@ class SeveralProvidersTest {
     void aServerOfAllHasWhatServesHere() throws Exception {
         try (RdmaServer server = RdmaServer.builder()
                 .provider("all+soft")
-                .threads(1)
+                .threadsPerProvider(1)
                 .bind(FIRST, 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)))) {
             assertThat(server.provider()).isEqualTo("soft");
             assertThat(ask(FIRST, server.port())).isEqualTo("hello");

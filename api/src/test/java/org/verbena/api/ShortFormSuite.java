@@ -46,7 +46,7 @@ import org.verbena.transport.spi.Patience;
 public abstract class ShortFormSuite extends ApiSuite {
 
     private RdmaServer serve(MessageHandler handler) {
-        return RdmaServer.builder().provider(provider()).threads(2).bind(host(), 0, handler);
+        return RdmaServer.builder().provider(provider()).threadsPerProvider(2).bind(host(), 0, handler);
     }
 
     private RdmaClient client(RdmaServer server) {
@@ -109,7 +109,7 @@ public abstract class ShortFormSuite extends ApiSuite {
             }
         };
         try (RdmaServer server =
-                RdmaServer.builder().group(group).describeFailures(true).bind(host(), 0, handler)) {
+                RdmaServer.builder().group(group).discloseErrors(true).bind(host(), 0, handler)) {
             RdmaChannel client = (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
                     .channel();
             String failure = HexFormat.of()
@@ -418,7 +418,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         };
         try (RdmaServer server = RdmaServer.builder()
                         .provider(provider())
-                        .describeFailures(true)
+                        .discloseErrors(true)
                         .bind(host(), 0, failing);
                 RdmaClient client = client(server)) {
             assertThat(failure("the request", client.request(new byte[3])))
@@ -473,7 +473,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         };
         try (RdmaServer server = RdmaServer.builder()
                         .provider(provider())
-                        .describeFailures(true)
+                        .discloseErrors(true)
                         .bind(host(), 0, forgets);
                 RdmaClient client = client(server)) {
             for (int bytes : new int[] {1, 2, 5001, 5000, 3}) {
@@ -505,7 +505,7 @@ public abstract class ShortFormSuite extends ApiSuite {
                     client.request((ByteBuffer) null),
                     client.send((byte[]) null),
                     client.send((ByteBuffer) null),
-                    Futures.toCompletable(client.send((ByteBuf) null)))) {
+                    RdmaFutures.toCompletable(client.send((ByteBuf) null)))) {
                 assertThat(failure("nothing", none))
                         .isInstanceOf(NullPointerException.class)
                         .hasMessageContaining("the message is null");
@@ -753,7 +753,8 @@ public abstract class ShortFormSuite extends ApiSuite {
             assertThatThrownBy(() -> RdmaClient.builder().requestTimeout(timeout))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("requestTimeout " + timeout);
-            assertThatThrownBy(() -> RdmaServer.builder().threads(wrong)).hasMessageContaining("threads " + wrong);
+            assertThatThrownBy(() -> RdmaServer.builder().threadsPerProvider(wrong))
+                    .hasMessageContaining("threadsPerProvider " + wrong);
         }
         assertThatThrownBy(() -> RdmaClient.builder().provider(null)).hasMessageContaining("provider");
         assertThatThrownBy(() -> RdmaClient.builder().onMessage(null)).hasMessageContaining("handler");
@@ -835,7 +836,7 @@ public abstract class ShortFormSuite extends ApiSuite {
                     .isInstanceOf(ExecutionException.class)
                     .hasCauseInstanceOf(RequestException.TimedOut.class);
             Future<ByteBuf> request = client.request(Unpooled.wrappedBuffer(new byte[1]));
-            Futures.toCompletable(request).cancel(true);
+            RdmaFutures.toCompletable(request).cancel(true);
             assertThat(request.isCancelled()).isTrue();
         }
     }

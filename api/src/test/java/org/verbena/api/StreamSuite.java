@@ -345,8 +345,8 @@ public abstract class StreamSuite {
                 int at = 0;
                 while (at < bytes) {
                     int part = Math.min(bytes - at, 1 + random.nextInt(1 + bytes / 4));
-                    ByteBuf piece = random.nextBoolean() ? channel.alloc().buffer(part) : Unpooled.buffer(part);
-                    composite.addComponent(true, piece.writeBytes(content, at, part));
+                    ByteBuf sge = random.nextBoolean() ? channel.alloc().buffer(part) : Unpooled.buffer(part);
+                    composite.addComponent(true, sge.writeBytes(content, at, part));
                     at += part;
                 }
                 yield composite;

@@ -146,7 +146,7 @@ class VirtualThreadsTest extends ApiSuite {
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
                         .virtualThreads(true)
-                        .describeFailures(true)
+                        .discloseErrors(true)
                         .bind(host(), 0, fails);
                 RdmaClient client = client(server)) {
             String[] texts = {"not that", "send(message.retain())", "send(message.retain())", "an error"};
@@ -191,7 +191,7 @@ class VirtualThreadsTest extends ApiSuite {
         });
         RdmaServer server = RdmaServer.builder()
                 .provider(provider())
-                .threads(1)
+                .threadsPerProvider(1)
                 .virtualThreads(true)
                 .bind(host(), 0, slow);
         try (RdmaClient client = client(server)) {

@@ -41,8 +41,10 @@ class TrafficChecksTest {
                 exchange.channel().closeFuture().addListener(closed -> region.close());
                 exchange.send(region.remote().encode());
             });
-            try (RdmaServer server =
-                            RdmaServer.builder().provider("soft").threads(1).bind("127.0.0.1", 0, handler);
+            try (RdmaServer server = RdmaServer.builder()
+                            .provider("soft")
+                            .threadsPerProvider(1)
+                            .bind("127.0.0.1", 0, handler);
                     RdmaClient client = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
                 RemoteMemory token =
                         RemoteMemory.decode(client.request(new byte[1]).get());

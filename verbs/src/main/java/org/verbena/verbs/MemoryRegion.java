@@ -303,20 +303,20 @@ public final class MemoryRegion extends VerbsObject {
      * @param kind what
      * @param wait whether to return only when it is done
      * @param offsetBytes the start of the element
-     * @param pieceBytes how long it is
+     * @param sgeBytes how long it is
      * @throws VerbsException the device refused, or has no such thing
      */
-    public void advise(AdviceKind kind, boolean wait, long offsetBytes, int pieceBytes) {
-        Objects.checkFromIndexSize(offsetBytes, pieceBytes, lengthBytes);
+    public void advise(AdviceKind kind, boolean wait, long offsetBytes, int sgeBytes) {
+        Objects.checkFromIndexSize(offsetBytes, sgeBytes, lengthBytes);
         runWhileOpen(arena -> {
             MemorySegment function = domain.context().extendedOperation("ibv_advise_mr", VerbsContext.ADVISE_MR);
             MemorySegment sge = arena.allocate(IbvSge.LAYOUT);
             sge.set(CStruct.U64, IbvSge.ADDR, address + offsetBytes);
-            sge.set(CStruct.U32, IbvSge.LENGTH, pieceBytes);
+            sge.set(CStruct.U32, IbvSge.LENGTH, sgeBytes);
             sge.set(CStruct.U32, IbvSge.LKEY, localKey);
             Calls.check(
                     "ibv_advise_mr",
-                    kind + ", offset=" + offsetBytes + ", length=" + pieceBytes,
+                    kind + ", offset=" + offsetBytes + ", length=" + sgeBytes,
                     VerbsOps.adviseMr(
                             function, domain.nativeAddress(), kind.value(), wait ? ADVISE_FLUSH : 0, sge.address(), 1));
         });

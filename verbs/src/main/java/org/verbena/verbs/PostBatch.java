@@ -38,7 +38,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, PacketBa
     private final MemorySegment postFunction;
     private final int capacityWrs;
     private final int maxSges;
-    private final boolean passesEmptyPieces;
+    private final boolean passesEmptySges;
     private final long slotBytes;
     private final long nextOffset;
 
@@ -76,7 +76,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, PacketBa
         this.postFunction = postFunction;
         this.capacityWrs = Math.clamp(depthWrs, 1, MAX_STAGED_WRS);
         this.maxSges = maxSges;
-        this.passesEmptyPieces = domain.context().device().transportType() == TransportType.IWARP;
+        this.passesEmptySges = domain.context().device().transportType() == TransportType.IWARP;
         this.slotBytes = slotBytes;
         this.nextOffset = nextOffset;
         this.sgesAt = capacityWrs * slotBytes;
@@ -238,7 +238,7 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, PacketBa
      * @return how many elements there are now
      */
     protected final int addSge(long address, int lengthBytes, int localKey) {
-        if (lengthBytes == 0 && !passesEmptyPieces) {
+        if (lengthBytes == 0 && !passesEmptySges) {
             return sges;
         }
         if (sges == maxSges) {
@@ -252,14 +252,14 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, PacketBa
     }
 
     /**
-     * Checks a piece of a region.
+     * Checks an SGE of a region.
      *
      * @param region the region that contains it
      * @param offsetBytes where it begins
      * @param lengthBytes how long it is
      * @param rights C's bits that the region must have
      */
-    protected final void checkPiece(MemoryRegion region, long offsetBytes, int lengthBytes, int rights) {
+    protected final void checkSge(MemoryRegion region, long offsetBytes, int lengthBytes, int rights) {
         current();
         if (offsetBytes < 0 || lengthBytes < 0 || offsetBytes > region.lengthBytes() - lengthBytes) {
             throw refuseOutside("offset " + offsetBytes + " and length " + lengthBytes + " are outside the " + region);

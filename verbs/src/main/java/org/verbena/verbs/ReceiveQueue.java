@@ -10,7 +10,7 @@ import org.verbena.verbs.memory.AccessFlag;
  * Receives are posted here: of one queue pair, shared, or of a receive work queue.
  *
  * <pre>{@code
- * queue.receive(id).piece(region, 0, 4096);
+ * queue.receive(id).sge(region, 0, 4096);
  * queue.flush();
  * }</pre>
  *
@@ -77,9 +77,9 @@ public final class ReceiveQueue extends PostBatch {
      * @throws IllegalArgumentException without LOCAL_WRITE, closed, of another domain, or too many elements; the
      *     receive is not staged
      */
-    public ReceiveQueue piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
-        checkPiece(region, offsetBytes, lengthBytes, LOCAL_WRITE);
-        return uncheckedPiece(region.address() + offsetBytes, lengthBytes, region.localKey());
+    public ReceiveQueue sge(MemoryRegion region, long offsetBytes, int lengthBytes) {
+        checkSge(region, offsetBytes, lengthBytes, LOCAL_WRITE);
+        return uncheckedSge(region.address() + offsetBytes, lengthBytes, region.localKey());
     }
 
     /**
@@ -92,7 +92,7 @@ public final class ReceiveQueue extends PostBatch {
      * @return this
      * @throws IllegalArgumentException too many elements; the receive is not staged
      */
-    public ReceiveQueue uncheckedPiece(long address, int lengthBytes, int localKey) {
+    public ReceiveQueue uncheckedSge(long address, int lengthBytes, int localKey) {
         long slot = current();
         memory.set(CStruct.I32, slot + IbvRecvWr.NUM_SGE, addSge(address, lengthBytes, localKey));
         return this;

@@ -19,8 +19,8 @@ import org.verbena.verbs.work.WorkRequestOpcode;
  * The send queue of a queue pair: sends, writes, reads and atomics are posted here.
  *
  * <pre>{@code
- * queue.send(id, SendFlags.SIGNALED).piece(region, 0, 64);
- * queue.read(id + 1, SendFlags.SIGNALED, remoteAddress, remoteKey).piece(region, 4096, 1024);
+ * queue.send(id, SendFlags.SIGNALED).sge(region, 0, 64);
+ * queue.read(id + 1, SendFlags.SIGNALED, remoteAddress, remoteKey).sge(region, 4096, 1024);
  * queue.flush();
  * }</pre>
  *
@@ -59,7 +59,7 @@ public final class SendQueue extends PostBatch {
     private int flags;
 
     private int rights;
-    private int maxPieces;
+    private int maxSges;
     private long payloadBytes;
     private int inlineUsed;
 
@@ -93,7 +93,7 @@ public final class SendQueue extends PostBatch {
         return maxInlineBytes;
     }
 
-    private long begin(long workRequestId, int opcode, int mask, int neededRights, int pieces) {
+    private long begin(long workRequestId, int opcode, int mask, int neededRights, int sges) {
         if ((mask & ~ALL_FLAGS) != 0) {
             throw new IllegalArgumentException("unknown flags in 0x" + Integer.toHexString(mask) + "; see SendFlags");
         }
@@ -107,7 +107,7 @@ public final class SendQueue extends PostBatch {
         memory.set(CStruct.U32, slot + IbvSendWr.SEND_FLAGS, mask);
         flags = mask;
         rights = neededRights;
-        maxPieces = pieces;
+        maxSges = sges;
         payloadBytes = 0;
         inlineUsed = 0;
         return slot;
@@ -309,14 +309,14 @@ public final class SendQueue extends PostBatch {
         memory.set(CStruct.U64, slot + IbvSendWr.WR_ATOMIC_COMPARE_ADD, compareOrAdd);
         memory.set(CStruct.U64, slot + IbvSendWr.WR_ATOMIC_SWAP, swap);
         memory.set(CStruct.U32, slot + IbvSendWr.WR_ATOMIC_RKEY, remoteKey);
-        return piece(result, resultOffsetBytes, Long.BYTES);
+        return sge(result, resultOffsetBytes, Long.BYTES);
     }
 
     /** Makes the work request that was staged last signal its completion. Does nothing if none is staged. */
     public void signalLast() {
         if (stagedWrs() > 0) {
             long flagsAt = currentSlot() * IbvSendWr.SIZE + IbvSendWr.SEND_FLAGS;
-            flags |= SendFlags.SIGNALED; // pieces may still follow
+            flags |= SendFlags.SIGNALED; // SGEs may still follow
             memory.set(CStruct.U32, flagsAt, memory.get(CStruct.U32, flagsAt) | SendFlags.SIGNALED);
         }
     }
@@ -456,8 +456,8 @@ public final class SendQueue extends PostBatch {
      * @throws IllegalArgumentException without the right the work request needs, closed, of another domain, too many
      *     elements, or longer than {@link #maxInlineBytes()} with INLINE; the work request is not staged
      */
-    public SendQueue piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
-        checkPiece(region, offsetBytes, lengthBytes, rights);
+    public SendQueue sge(MemoryRegion region, long offsetBytes, int lengthBytes) {
+        checkSge(region, offsetBytes, lengthBytes, rights);
         add(region.address() + offsetBytes, lengthBytes, region.localKey());
         return this;
     }
@@ -473,7 +473,7 @@ public final class SendQueue extends PostBatch {
      * @throws IllegalArgumentException too many elements, or longer than {@link #maxInlineBytes()} with INLINE; the
      *     work request is not staged
      */
-    public SendQueue uncheckedPiece(long address, int lengthBytes, int localKey) {
+    public SendQueue uncheckedSge(long address, int lengthBytes, int localKey) {
         current();
         add(address, lengthBytes, localKey);
         return this;
@@ -519,8 +519,8 @@ public final class SendQueue extends PostBatch {
     }
 
     private void add(long address, int lengthBytes, int localKey) {
-        if (sgeCount() == maxPieces) {
-            throw refuse("more than " + maxPieces + " pieces");
+        if (sgeCount() == maxSges) {
+            throw refuse("more than " + maxSges + " SGEs");
         }
         payloadBytes += lengthBytes;
         if ((flags & SendFlags.INLINE) != 0 && payloadBytes > maxInlineBytes) {

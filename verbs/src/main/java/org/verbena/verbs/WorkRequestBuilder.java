@@ -18,7 +18,7 @@ import org.verbena.verbs.work.SendOperation;
  *
  * <pre>{@code
  * builder.start();
- * builder.write(1, SendFlags.SIGNALED, remoteAddress, remoteKey).piece(region, 0, 64);
+ * builder.write(1, SendFlags.SIGNALED, remoteAddress, remoteKey).sge(region, 0, 64);
  * builder.flush(2, SendFlags.SIGNALED, remoteAddress, remoteKey, 64, true, false);
  * builder.complete();
  * }</pre>
@@ -140,7 +140,7 @@ public final class WorkRequestBuilder {
      * Begins a send.
      *
      * @param workRequestId returned in the completion
-     * @param flags of {@link SendFlags}; with INLINE data follows by {@link #inline}, without by {@link #piece}
+     * @param flags of {@link SendFlags}; with INLINE data follows by {@link #inline}, without by {@link #sge}
      * @return this
      */
     public WorkRequestBuilder send(long workRequestId, int flags) {
@@ -240,7 +240,7 @@ public final class WorkRequestBuilder {
      * @throws IndexOutOfBoundsException outside the region: abort the batch
      * @throws IllegalArgumentException closed, or of another protection domain: abort the batch
      */
-    public WorkRequestBuilder piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
+    public WorkRequestBuilder sge(MemoryRegion region, long offsetBytes, int lengthBytes) {
         check(region, offsetBytes, lengthBytes);
         if (lengthBytes == 0) {
             // Not the length 0, which some adapters take for 2^31 bytes.
@@ -269,7 +269,7 @@ public final class WorkRequestBuilder {
     private void checkInline(MemorySegment data) {
         requireData();
         if (!inlineAnnounced) {
-            // Most providers do not look at the flag here, but rxe takes what follows for a piece without it.
+            // Most providers do not look at the flag here, but rxe takes what follows for an SGE without it.
             throw refuse("inline data follows a work request that was begun without SendFlags.INLINE");
         }
         if (!data.isNative()) {
@@ -283,7 +283,7 @@ public final class WorkRequestBuilder {
     private void check(MemoryRegion region, long offsetBytes, int lengthBytes) {
         requireData();
         if (inlineAnnounced) {
-            throw refuse("a piece follows a work request that was begun with SendFlags.INLINE");
+            throw refuse("an SGE follows a work request that was begun with SendFlags.INLINE");
         }
         if (offsetBytes < 0 || lengthBytes < 0 || offsetBytes > region.lengthBytes() - lengthBytes) {
             refused = true;

@@ -105,7 +105,7 @@ class CloseDuringCallsTest {
                 () -> sends.inline(data, 0, 8),
                 () -> sends.send(3, 0),
                 sends::flush,
-                () -> receives.uncheckedPiece(data.address(), 8, 0),
+                () -> receives.uncheckedSge(data.address(), 8, 0),
                 () -> receives.receive(4),
                 receives::flush)) {
             assertThat(catching(use)).isInstanceOf(IllegalStateException.class);

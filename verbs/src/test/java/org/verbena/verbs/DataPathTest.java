@@ -96,12 +96,12 @@ class DataPathTest {
 
     @Test
     void postsALinkedListWithOneCall() {
-        sends.send(1, SendFlags.SIGNALED).piece(region, 0, 10).piece(region, 100, 20);
-        sends.sendWithImmediate(2, SendFlags.SOLICITED, 0x01020304).piece(region, 5, 1);
+        sends.send(1, SendFlags.SIGNALED).sge(region, 0, 10).sge(region, 100, 20);
+        sends.sendWithImmediate(2, SendFlags.SOLICITED, 0x01020304).sge(region, 5, 1);
         sends.sendWithInvalidate(3, SendFlags.FENCE, 0xbeef);
-        sends.write(4, 0, 0x1000, 0x77).piece(readOnlyRegion, 0, 64);
-        sends.writeWithImmediate(5, 0, 0x2000, 0x78, 9).piece(region, 0, 1);
-        sends.read(6, 0, 0x3000, 0x79).piece(region, 0, 4096);
+        sends.write(4, 0, 0x1000, 0x77).sge(readOnlyRegion, 0, 64);
+        sends.writeWithImmediate(5, 0, 0x2000, 0x78, 9).sge(region, 0, 1);
+        sends.read(6, 0, 0x3000, 0x79).sge(region, 0, 4096);
         sends.compareAndSwap(7, 0, 0x4000, 0x7a, 111, 222, region, 8);
         sends.fetchAndAdd(8, SendFlags.SIGNALED, 0x5000, 0x7b, -1, region, 16);
         assertThat(sends.stagedWrs()).isEqualTo(8);
@@ -155,7 +155,7 @@ class DataPathTest {
     void slotsAreReusedFlushAfterFlush() {
         for (int round = 0; round < 5; round++) {
             for (int i = 0; i < DEPTH; i++) {
-                sends.send(round * 100 + i, SendFlags.SIGNALED).piece(region, i, 1);
+                sends.send(round * 100 + i, SendFlags.SIGNALED).sge(region, i, 1);
             }
             assertThat(sends.isFull()).isTrue();
             assertThatIllegalStateException().isThrownBy(() -> sends.send(1, 0)).withMessageContaining("flush first");
@@ -177,7 +177,7 @@ class DataPathTest {
     @Test
     void completionsComeInBatchesOfTheArray() {
         for (int i = 0; i < 6; i++) {
-            sends.send(i, SendFlags.SIGNALED).piece(region, 0, i);
+            sends.send(i, SendFlags.SIGNALED).sge(region, 0, i);
         }
         sends.flush();
         assertThat(completions.poll(done)).isEqualTo(4);
@@ -235,11 +235,11 @@ class DataPathTest {
     /** Some adapters take the length 0 for 2^31 bytes. */
     @Test
     void aPieceOfNoBytesIsNotPassedOn() {
-        sends.send(1, 0).piece(region, 0, 0);
-        sends.send(2, 0).piece(region, 0, 0).piece(region, 8, 16).piece(region, 0, 0);
-        sends.send(3, 0).uncheckedPiece(region.address(), 0, region.localKey());
+        sends.send(1, 0).sge(region, 0, 0);
+        sends.send(2, 0).sge(region, 0, 0).sge(region, 8, 16).sge(region, 0, 0);
+        sends.send(3, 0).uncheckedSge(region.address(), 0, region.localKey());
         sends.flush();
-        queuePair.receiveQueue().receive(4).piece(region, 0, 0).flush();
+        queuePair.receiveQueue().receive(4).sge(region, 0, 0).flush();
         assertThat(Stub.posted(0).sges()).isZero();
         assertThat(Stub.posted(1).lengths()).containsExactly(16);
         assertThat(Stub.posted(1).addresses()).containsExactly(region.address() + 8);
@@ -250,7 +250,7 @@ class DataPathTest {
     @Test
     void anErrorCompletionHasOnlyItsStatus() {
         Stub.call("stub_complete_with", CompletionStatus.REM_ACCESS_ERR.value(), 0x42);
-        sends.write(77, 0, 0x1000, 1).piece(region, 0, 8);
+        sends.write(77, 0, 0x1000, 1).sge(region, 0, 8);
         sends.flush();
         assertThat(completions.poll(done)).isOne();
         assertThat(done.isSuccess(0)).isFalse();
@@ -355,14 +355,14 @@ class DataPathTest {
 
     @Test
     void refusesPiecesOutsideTheirRegion() {
-        sends.send(1, 0).piece(region, 0, 4096);
-        for (long[] piece : new long[][] {{0, 4097}, {4096, 1}, {1, 4096}, {-1, 1}, {0, -1}, {Long.MAX_VALUE, 1}}) {
+        sends.send(1, 0).sge(region, 0, 4096);
+        for (long[] sge : new long[][] {{0, 4097}, {4096, 1}, {1, 4096}, {-1, 1}, {0, -1}, {Long.MAX_VALUE, 1}}) {
             assertThatExceptionOfType(IndexOutOfBoundsException.class)
-                    .isThrownBy(() -> sends.send(2, 0).piece(region, piece[0], (int) piece[1]))
+                    .isThrownBy(() -> sends.send(2, 0).sge(region, sge[0], (int) sge[1]))
                     .withMessageContaining("not staged");
         }
         assertThat(sends.stagedWrs()).isOne();
-        sends.send(3, 0).piece(region, 4096, 0);
+        sends.send(3, 0).sge(region, 4096, 0);
         sends.flush();
         assertThat(Stub.postedCount()).isEqualTo(2);
     }
@@ -370,11 +370,11 @@ class DataPathTest {
     @Test
     void refusesWrongRights() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> sends.read(1, 0, 0, 0).piece(readOnlyRegion, 0, 8))
+                .isThrownBy(() -> sends.read(1, 0, 0, 0).sge(readOnlyRegion, 0, 8))
                 .withMessageContaining("needs [LOCAL_WRITE]");
         assertThatIllegalArgumentException().isThrownBy(() -> sends.fetchAndAdd(1, 0, 0, 0, 1, readOnlyRegion, 0));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> queuePair.receiveQueue().receive(1).piece(readOnlyRegion, 0, 8))
+                .isThrownBy(() -> queuePair.receiveQueue().receive(1).sge(readOnlyRegion, 0, 8))
                 .withMessageContaining("needs [LOCAL_WRITE]");
         assertThat(sends.stagedWrs()).isZero();
         assertThat(queuePair.receiveQueue().stagedWrs()).isZero();
@@ -385,13 +385,13 @@ class DataPathTest {
         try (ProtectionDomain other = context.allocateProtectionDomain();
                 MemoryRegion foreign = other.registerMemory(arena.allocate(8), EnumSet.of(AccessFlag.LOCAL_WRITE))) {
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> sends.send(1, 0).piece(foreign, 0, 8))
+                    .isThrownBy(() -> sends.send(1, 0).sge(foreign, 0, 8))
                     .withMessageContaining("another protection domain");
         }
         MemoryRegion closed = domain.registerMemory(arena.allocate(8), EnumSet.of(AccessFlag.LOCAL_WRITE));
         closed.close();
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> sends.send(1, 0).piece(closed, 0, 8))
+                .isThrownBy(() -> sends.send(1, 0).sge(closed, 0, 8))
                 .withMessageContaining("is closed");
         assertThat(sends.stagedWrs()).isZero();
     }
@@ -400,20 +400,18 @@ class DataPathTest {
     void refusesTooManyPieces() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() ->
-                        sends.send(1, 0).piece(region, 0, 1).piece(region, 1, 1).piece(region, 2, 1))
+                        sends.send(1, 0).sge(region, 0, 1).sge(region, 1, 1).sge(region, 2, 1))
                 .withMessageContaining("more than 2");
         assertThat(sends.stagedWrs()).isZero();
         // What was refused takes no more pieces.
-        assertThatIllegalStateException().isThrownBy(() -> sends.piece(region, 0, 1));
+        assertThatIllegalStateException().isThrownBy(() -> sends.sge(region, 0, 1));
         ReceiveQueue receives = queuePair.receiveQueue();
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> receives.receive(1)
-                        .piece(region, 0, 1)
-                        .piece(region, 1, 1)
-                        .piece(region, 2, 1));
+                .isThrownBy(() ->
+                        receives.receive(1).sge(region, 0, 1).sge(region, 1, 1).sge(region, 2, 1));
         // An atomic has its one piece.
         sends.fetchAndAdd(1, 0, 0, 0, 1, region, 0);
-        assertThatIllegalArgumentException().isThrownBy(() -> sends.piece(region, 0, 8));
+        assertThatIllegalArgumentException().isThrownBy(() -> sends.sge(region, 0, 8));
     }
 
     @Test
@@ -445,16 +443,16 @@ class DataPathTest {
         assertThat(sends.maxInlineBytes()).isEqualTo(32);
         MemorySegment data = MemorySegment.ofArray(new byte[64]);
         sends.send(1, 0).inline(data, 0, 32);
-        sends.send(2, SendFlags.INLINE).piece(region, 0, 32);
+        sends.send(2, SendFlags.INLINE).sge(region, 0, 32);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> sends.send(3, 0).inline(data, 0, 33))
                 .withMessageContaining("33 bytes are more than the 32");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> sends.send(3, 0).inline(data, 0, 20).inline(data, 0, 13));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> sends.send(3, SendFlags.INLINE).piece(region, 0, 33));
+                .isThrownBy(() -> sends.send(3, SendFlags.INLINE).sge(region, 0, 33));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> sends.send(3, 0).piece(region, 0, 20).inline(data, 0, 13));
+                .isThrownBy(() -> sends.send(3, 0).sge(region, 0, 20).inline(data, 0, 13));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> sends.read(3, 0, 0, 0).inline(data, 0, 1));
         assertThatThrownBy(() -> sends.send(3, 0).inline(data, 60, 5)).isInstanceOf(IndexOutOfBoundsException.class);
@@ -464,7 +462,7 @@ class DataPathTest {
 
     @Test
     void aWorkRequestWhoseMemoryIsGoneIsNotStaged() throws Exception {
-        sends.send(1, SendFlags.SIGNALED).piece(region, 0, 8);
+        sends.send(1, SendFlags.SIGNALED).sge(region, 0, 8);
         Arena closed = Arena.ofConfined();
         MemorySegment gone = closed.allocate(8);
         closed.close();
@@ -489,8 +487,8 @@ class DataPathTest {
                             2, SendFlags.SIGNALED, window, 5, left, 0, 64, EnumSet.of(AccessFlag.REMOTE_READ)));
         }
         assertThat(sends.stagedWrs()).isOne();
-        assertThatIllegalStateException().isThrownBy(() -> sends.piece(region, 0, 8));
-        sends.send(3, SendFlags.SIGNALED).piece(region, 8, 8);
+        assertThatIllegalStateException().isThrownBy(() -> sends.sge(region, 0, 8));
+        sends.send(3, SendFlags.SIGNALED).sge(region, 8, 8);
         sends.flush();
         assertThat(Stub.postedCount()).isEqualTo(2);
         assertThat(Stub.posted(0).workRequestId()).isOne();
@@ -500,35 +498,35 @@ class DataPathTest {
 
     @Test
     void uncheckedPiecesArePostedAsTheyAre() {
-        sends.send(1, SendFlags.SIGNALED).uncheckedPiece(region.address() + 5, 7, region.localKey());
+        sends.send(1, SendFlags.SIGNALED).uncheckedSge(region.address() + 5, 7, region.localKey());
         sends.flush();
         assertThat(Stub.posted(0).addresses()).containsExactly(region.address() + 5);
         assertThat(Stub.posted(0).lengths()).containsExactly(7);
         assertThat(Stub.posted(0).keys()).containsExactly(region.localKey());
         ReceiveQueue receives = queuePair.receiveQueue();
         receives.receive(2)
-                .uncheckedPiece(region.address(), 8, region.localKey())
-                .uncheckedPiece(region.address() + 64, 9, region.localKey());
+                .uncheckedSge(region.address(), 8, region.localKey())
+                .uncheckedSge(region.address() + 64, 9, region.localKey());
         receives.flush();
         assertThat(Stub.posted(1).lengths()).containsExactly(8, 9);
         // How many there may be is checked all the same: there is no room for more.
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> receives.receive(3)
-                        .uncheckedPiece(0, 1, 0)
-                        .uncheckedPiece(0, 1, 0)
-                        .uncheckedPiece(0, 1, 0));
+                        .uncheckedSge(0, 1, 0)
+                        .uncheckedSge(0, 1, 0)
+                        .uncheckedSge(0, 1, 0));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> sends.send(3, SendFlags.INLINE).uncheckedPiece(region.address(), 33, 0));
+                .isThrownBy(() -> sends.send(3, SendFlags.INLINE).uncheckedSge(region.address(), 33, 0));
         assertThat(receives.stagedWrs() + sends.stagedWrs()).isZero();
-        assertThatIllegalStateException().isThrownBy(() -> sends.uncheckedPiece(0, 1, 0));
-        assertThatIllegalStateException().isThrownBy(() -> receives.uncheckedPiece(0, 1, 0));
+        assertThatIllegalStateException().isThrownBy(() -> sends.uncheckedSge(0, 1, 0));
+        assertThatIllegalStateException().isThrownBy(() -> receives.uncheckedSge(0, 1, 0));
     }
 
     @Test
     void receivesArePostedInLists() {
         ReceiveQueue receives = queuePair.receiveQueue();
         for (int i = 0; i < DEPTH; i++) {
-            receives.receive(i).piece(region, i * 16L, 16);
+            receives.receive(i).sge(region, i * 16L, 16);
         }
         assertThat(receives.isFull()).isTrue();
         receives.flush();
@@ -550,11 +548,11 @@ class DataPathTest {
                         QueuePairOptions.reliable(completions, new QueuePairCapabilities(1, 0, 1, 0, 0))
                                 .withSharedReceives(shared))) {
             assertThatIllegalStateException().isThrownBy(user::receiveQueue).withMessageContaining("shared");
-            shared.receiveQueue().receive(1).piece(region, 0, 16);
-            shared.receiveQueue().receive(2).piece(region, 0, 16);
+            shared.receiveQueue().receive(1).sge(region, 0, 16);
+            shared.receiveQueue().receive(2).sge(region, 0, 16);
             shared.receiveQueue().flush();
             assertThat(Stub.postedCount()).isEqualTo(2);
-            shared.receiveQueue().receive(3).piece(region, 0, 16);
+            shared.receiveQueue().receive(3).sge(region, 0, 16);
             assertThatThrownBy(shared.receiveQueue()::flush).hasMessageContaining("shared receive queue is full");
             shared.armLimit(1);
             assertThat(shared.queryLimitWrs()).isOne();
@@ -593,9 +591,9 @@ class DataPathTest {
 
     private void loop(int rounds, MemorySegment payload) {
         for (int i = 0; i < rounds; i++) {
-            sends.send(i, 0).piece(region, 0, 64);
+            sends.send(i, 0).sge(region, 0, 64);
             sends.send(i, 0).inline(payload, 0, 8);
-            sends.write(i, SendFlags.SIGNALED, 0x1000, 7).piece(region, 64, 64);
+            sends.write(i, SendFlags.SIGNALED, 0x1000, 7).sge(region, 64, 64);
             if (sends.tryFlush() != 0
                     || completions.poll(done) != 1
                     || !done.isSuccess(0)

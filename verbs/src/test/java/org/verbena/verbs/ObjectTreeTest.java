@@ -366,7 +366,7 @@ class ObjectTreeTest {
             assertThat(wrapped.number()).isEqualTo(made.number());
             // Memory of the domain serves queue pairs of the same domain wrapped.
             try (MemoryRegion region = domain.registerMemory(arena.allocate(64), WRITE)) {
-                wrapped.sendQueue().send(1, 0).piece(region, 0, 64);
+                wrapped.sendQueue().send(1, 0).sge(region, 0, 64);
                 wrapped.sendQueue().flush();
             }
             wrapped.close();

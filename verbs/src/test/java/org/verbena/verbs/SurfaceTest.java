@@ -128,7 +128,7 @@ class SurfaceTest {
             assertThatIllegalStateException().isThrownBy(threads::close);
             assertThatIllegalStateException().isThrownBy(domain::close);
             // Memory of the inner domain serves queue pairs of the parent.
-            queuePair.sendQueue().send(1, 0).piece(region, 0, 8);
+            queuePair.sendQueue().send(1, 0).sge(region, 0, 8);
             queuePair.sendQueue().flush();
         }
     }
@@ -169,7 +169,7 @@ class SurfaceTest {
                     .hasToString("MemoryRegion of the address space, lkey 0x" + Integer.toHexString(all.localKey()));
             assertThatIllegalStateException().isThrownBy(all::segment);
             MemorySegment later = arena.allocate(64);
-            queuePair.sendQueue().send(1, 0).piece(all, later.address(), 64).flush();
+            queuePair.sendQueue().send(1, 0).sge(all, later.address(), 64).flush();
             Stub.Posted posted = Stub.posted(Stub.postedCount() - 1);
             assertThat(posted.addresses()).containsExactly(later.address());
             assertThat(posted.keys()).containsExactly(all.localKey());
@@ -302,10 +302,10 @@ class SurfaceTest {
             assertCalled("wr_start");
             builder.send(1, SendFlags.SIGNALED);
             assertCalled("wr_send", SendFlags.SIGNALED, 0, 0, 0, 1);
-            builder.piece(region, 8, 16);
+            builder.sge(region, 8, 16);
             assertCalled("wr_set_sge", region.localKey(), region.address() + 8, 16);
-            assertThatIllegalStateException().isThrownBy(() -> builder.piece(region, 0, 8));
-            builder.send(3, 0).piece(region, 8, 0);
+            assertThatIllegalStateException().isThrownBy(() -> builder.sge(region, 0, 8));
+            builder.send(3, 0).sge(region, 8, 0);
             assertCalled("wr_set_sge_list", 0);
             builder.send(3, SendFlags.INLINE);
             MemorySegment data = arena.allocate(16);
@@ -314,7 +314,7 @@ class SurfaceTest {
             assertCalled("wr_set_inline_data", 5, 16);
             builder.write(4, SendFlags.FENCE, 0x1000, 0x55);
             assertCalled("wr_rdma_write", 0x55, 0x1000, SendFlags.FENCE, 0, 4);
-            builder.piece(region, 0, 8);
+            builder.sge(region, 0, 8);
             builder.atomicWrite(9, 0, 0x6000, 0x5a, 0x1122334455667788L);
             assertCalled("wr_atomic_write", 0x5a, 0x6000, 0x1122334455667788L);
             builder.flush(10, 0, 0x7000, 0x5b, 4096, true, false);
@@ -329,7 +329,7 @@ class SurfaceTest {
             builder.abort();
             builder.start();
             builder.send(1, SendFlags.INLINE);
-            assertThatThrownBy(() -> builder.piece(region, 0, 8)).hasMessageContaining("begun with SendFlags.INLINE");
+            assertThatThrownBy(() -> builder.sge(region, 0, 8)).hasMessageContaining("begun with SendFlags.INLINE");
             builder.abort();
             builder.start();
             builder.send(1, SendFlags.INLINE);
@@ -471,11 +471,10 @@ class SurfaceTest {
                 MemoryWindow window = domain.allocateMemoryWindow(WindowType.TYPE_2)) {
             queuePair.sendQueue().localInvalidate(1, 0, 0x77);
             queuePair.sendQueue().bindWindow(2, 0, window, 0x88, region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
-            assertThatThrownBy(() -> queuePair.sendQueue().piece(region, 0, 8))
-                    .hasMessageContaining("more than 0 pieces");
+            assertThatThrownBy(() -> queuePair.sendQueue().sge(region, 0, 8)).hasMessageContaining("more than 0 SGEs");
             queuePair.sendQueue().bindWindow(2, 0, window, 0x88, region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
             queuePair.sendQueue().flush();
-            datagrams.sendQueue().sendSegmented(3, 0, arena.allocate(14), 1000).piece(region, 0, 8);
+            datagrams.sendQueue().sendSegmented(3, 0, arena.allocate(14), 1000).sge(region, 0, 8);
             datagrams.sendQueue().flush();
             assertThat(Stub.posted(0).opcode()).isEqualTo(WorkRequestOpcode.LOCAL_INV.value());
             assertThat(Stub.posted(0).immediate()).isEqualTo(0x77);
@@ -492,7 +491,7 @@ class SurfaceTest {
             queuePair
                     .sendQueue()
                     .sendWithImmediate(1, 0, 0x01020304)
-                    .piece(region, 0, 8)
+                    .sge(region, 0, 8)
                     .flush();
             queuePair
                     .sendQueue()

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.api.ConnectionProvider;
+import org.verbena.api.Carrier;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderStatistics;
@@ -177,16 +177,16 @@ class LadderGrpcTest {
     @ParameterizedTest(name = "TLS {0}")
     @ValueSource(booleans = {false, true})
     void fallsToPlainTcpWhereTheServerIsAUsualOne(boolean tls) throws Exception {
-        long before = used(ConnectionProvider.TCP);
+        long before = used(Carrier.TCP);
         Server server = usual(tls);
         assertServes(open(VerbenaGrpc.channel(HOST, server.getPort(), LADDER, group), tls));
-        assertThat(used(ConnectionProvider.TCP)).isEqualTo(before + 1);
+        assertThat(used(Carrier.TCP)).isEqualTo(before + 1);
     }
 
     @ParameterizedTest(name = "TLS {0}")
     @ValueSource(booleans = {false, true})
     void goesNoLowerThanItMay(boolean tls) throws Exception {
-        long before = used(ConnectionProvider.TCP);
+        long before = used(Carrier.TCP);
         Server server = usual(tls);
         ManagedChannel channel =
                 open(VerbenaGrpc.channel(HOST, server.getPort(), LADDER.withMinimumRung("soft"), group), tls);
@@ -194,7 +194,7 @@ class LadderGrpcTest {
         assertThat(Status.fromThrowable(failure).getCode()).isEqualTo(Status.Code.UNAVAILABLE);
         assertThat(failure).hasRootCauseInstanceOf(IOException.class);
         assertThat(failure.getCause()).hasMessageContaining("none below soft is allowed");
-        assertThat(used(ConnectionProvider.TCP)).isEqualTo(before);
+        assertThat(used(Carrier.TCP)).isEqualTo(before);
     }
 
     /** Its channel climbs anew when it connects again. */
@@ -202,7 +202,8 @@ class LadderGrpcTest {
     void movesWithItsServer() throws Exception {
         Server usual = usual(false);
         int port = usual.getPort();
-        ManagedChannel channel = open(VerbenaGrpc.channel(HOST, port, PATIENT.withMemory(Duration.ZERO), group), false);
+        ManagedChannel channel =
+                open(VerbenaGrpc.channel(HOST, port, PATIENT.withForgetAfter(Duration.ZERO), group), false);
         assertThat(echo(channel, (byte) 1)).containsExactly(1);
         usual.shutdownNow();
         usual.awaitTermination();
@@ -217,10 +218,10 @@ class LadderGrpcTest {
 
     @Test
     void loopsThatAreMadeForALadderClimb() throws Exception {
-        long before = used(ConnectionProvider.TCP);
+        long before = used(Carrier.TCP);
         Server server = usual(false);
         assertServes(open(VerbenaGrpc.channel(HOST, server.getPort(), group), false));
-        assertThat(used(ConnectionProvider.TCP)).isEqualTo(before + 1);
+        assertThat(used(Carrier.TCP)).isEqualTo(before + 1);
     }
 
     @Test

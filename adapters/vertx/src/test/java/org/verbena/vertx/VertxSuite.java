@@ -374,8 +374,8 @@ public abstract class VertxSuite {
         Buffer bytes = random(4 << 20);
         Buffer received = Buffer.buffer();
         CompletableFuture<Buffer> all = new CompletableFuture<>();
-        socket.handler(piece -> {
-            received.appendBuffer(piece);
+        socket.handler(sge -> {
+            received.appendBuffer(sge);
             if (received.length() == bytes.length()) {
                 all.complete(received);
             }

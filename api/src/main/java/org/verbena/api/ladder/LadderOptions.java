@@ -21,8 +21,8 @@ import org.verbena.api.RdmaLadder;
  *     streams alone: connections of messages ignore it. No name twice
  * @param hedgeDelay how long a rung may take before the next one is tried as well, 1 ms or more; counted in
  *     milliseconds. 250 ms as RFC 8305 recommends
- * @param memory how long a rung that was passed over is tried last for that address; zero to remember nothing. A longer
- *     time saves attempts; a shorter one moves a client up sooner
+ * @param forgetAfter how long a rung that was passed over is tried last for that address; zero to remember nothing. A
+ *     longer time saves attempts; a shorter one moves a client up sooner
  * @param minimumRung the lowest rung that may be used, one of {@code rungs}; null for the last
  * @param needs rungs without one of these are not used
  * @param moveUp how often an {@link RdmaClient} below the best rung tries the better ones, 1 ms or more; null for
@@ -31,7 +31,7 @@ import org.verbena.api.RdmaLadder;
 public record LadderOptions(
         List<String> rungs,
         Duration hedgeDelay,
-        Duration memory,
+        Duration forgetAfter,
         @Nullable String minimumRung,
         Set<LadderCapability> needs,
         @Nullable Duration moveUp) {
@@ -53,8 +53,8 @@ public record LadderOptions(
         if (Objects.requireNonNull(hedgeDelay, "hedgeDelay is null").toMillis() < 1) {
             throw new IllegalArgumentException("hedgeDelay " + hedgeDelay + " is below 1 ms");
         }
-        if (Objects.requireNonNull(memory, "memory is null").isNegative()) {
-            throw new IllegalArgumentException("memory " + memory + " is below zero");
+        if (Objects.requireNonNull(forgetAfter, "forgetAfter is null").isNegative()) {
+            throw new IllegalArgumentException("forgetAfter " + forgetAfter + " is below zero");
         }
         if (minimumRung != null && !rungs.contains(minimumRung)) {
             throw new IllegalArgumentException("the minimum rung " + minimumRung + " is not among the rungs " + rungs);
@@ -71,7 +71,7 @@ public record LadderOptions(
      * @return changed options
      */
     public LadderOptions withRungs(String... names) {
-        return new LadderOptions(List.of(names), hedgeDelay, memory, minimumRung, needs, moveUp);
+        return new LadderOptions(List.of(names), hedgeDelay, forgetAfter, minimumRung, needs, moveUp);
     }
 
     /**
@@ -81,7 +81,7 @@ public record LadderOptions(
      * @return changed options
      */
     public LadderOptions withHedgeDelay(Duration delay) {
-        return new LadderOptions(rungs, delay, memory, minimumRung, needs, moveUp);
+        return new LadderOptions(rungs, delay, forgetAfter, minimumRung, needs, moveUp);
     }
 
     /**
@@ -90,7 +90,7 @@ public record LadderOptions(
      * @param time zero or more
      * @return changed options
      */
-    public LadderOptions withMemory(Duration time) {
+    public LadderOptions withForgetAfter(Duration time) {
         return new LadderOptions(rungs, hedgeDelay, time, minimumRung, needs, moveUp);
     }
 
@@ -102,7 +102,7 @@ public record LadderOptions(
      */
     public LadderOptions withMinimumRung(String name) {
         return new LadderOptions(
-                rungs, hedgeDelay, memory, Objects.requireNonNull(name, "the rung is null"), needs, moveUp);
+                rungs, hedgeDelay, forgetAfter, Objects.requireNonNull(name, "the rung is null"), needs, moveUp);
     }
 
     /**
@@ -113,7 +113,7 @@ public record LadderOptions(
      * @return changed options
      */
     public LadderOptions withNeeds(LadderCapability... capabilities) {
-        return new LadderOptions(rungs, hedgeDelay, memory, minimumRung, Set.of(capabilities), moveUp);
+        return new LadderOptions(rungs, hedgeDelay, forgetAfter, minimumRung, Set.of(capabilities), moveUp);
     }
 
     /**
@@ -148,6 +148,6 @@ public record LadderOptions(
      */
     public LadderOptions withMoveUp(Duration every) {
         return new LadderOptions(
-                rungs, hedgeDelay, memory, minimumRung, needs, Objects.requireNonNull(every, "the time is null"));
+                rungs, hedgeDelay, forgetAfter, minimumRung, needs, Objects.requireNonNull(every, "the time is null"));
     }
 }

@@ -13,12 +13,12 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
- * Where a {@link TcpExchange} waits for its peer. Others connect as well: port scanners, load balancers, whoever has
- * the wrong port. So each connection has a thread that reads what it says, and the first that says what a peer says is
- * the peer. The others are closed, and harm nothing.
+ * Where a {@link TcpQueuePairExchange} waits for its peer. Others connect as well: port scanners, load balancers,
+ * whoever has the wrong port. So each connection has a thread that reads what it says, and the first that says what a
+ * peer says is the peer. The others are closed, and harm nothing.
  */
 final class ExchangeDoor {
-    private static final Logger LOG = LoggerFactory.getLogger(TcpExchange.class);
+    private static final Logger LOG = LoggerFactory.getLogger(TcpQueuePairExchange.class);
 
     /** Those that anyone who reaches the port can cause. */
     private static final RateLimitedLog STRANGERS = new RateLimitedLog(LOG);
@@ -66,7 +66,7 @@ final class ExchangeDoor {
             }
             return first.resultNow();
         } finally {
-            TcpExchange.closeQuietly(listener);
+            TcpQueuePairExchange.closeQuietly(listener);
             leaveAll();
         }
     }
@@ -80,7 +80,7 @@ final class ExchangeDoor {
                 visitors.remove(oldest);
             }
         }
-        TcpExchange.closeQuietly(oldest);
+        TcpQueuePairExchange.closeQuietly(oldest);
     }
 
     /** Returns false if it was closed from here. */
@@ -96,14 +96,14 @@ final class ExchangeDoor {
             left = List.copyOf(visitors);
             visitors.clear();
         }
-        left.forEach(TcpExchange::closeQuietly);
+        left.forEach(TcpQueuePairExchange::closeQuietly);
     }
 
     private <T> void receive(Socket visitor, Reader<T> reader, CompletableFuture<Peer<T>> first) {
         try {
             T said = reader.read(new ExchangeWire(visitor));
             if (leave(visitor) && first.complete(new Peer<>(visitor, said))) {
-                TcpExchange.closeQuietly(listener); // which ends the wait
+                TcpQueuePairExchange.closeQuietly(listener); // which ends the wait
                 return;
             }
         } catch (EOFException silent) {
@@ -116,6 +116,6 @@ final class ExchangeDoor {
                         + stranger.getMessage());
             }
         }
-        TcpExchange.closeQuietly(visitor);
+        TcpQueuePairExchange.closeQuietly(visitor);
     }
 }

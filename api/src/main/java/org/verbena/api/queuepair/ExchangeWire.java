@@ -13,7 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.verbena.transport.QueuePairEnd;
 
-/** The formats of {@link TcpExchange} on its socket. Blocks; one thread at a time. */
+/** The formats of {@link TcpQueuePairExchange} on its socket. Blocks; one thread at a time. */
 final class ExchangeWire {
     /** As {@code ibv_rc_pingpong} has it: LID, queue pair number, packet sequence number, GID. */
     private static final Pattern PING_PONG =

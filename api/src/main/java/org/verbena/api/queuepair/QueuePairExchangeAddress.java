@@ -11,7 +11,8 @@ import org.verbena.transport.QueuePairRoute;
  * Both ends connect, each with an exchange of its own that meets the other's.
  *
  * <pre>{@code
- * TcpExchange exchange = TcpExchange.connecting(new InetSocketAddress("host", 18515), TcpExchange.Format.PING_PONG);
+ * TcpQueuePairExchange exchange = TcpQueuePairExchange.connecting(
+ *         new InetSocketAddress("host", 18515), TcpQueuePairExchange.Format.PING_PONG);
  * bootstrap.connect(new QueuePairExchangeAddress(QueuePairRoute.ofDevice("rxe0"), exchange));
  * }</pre>
  *

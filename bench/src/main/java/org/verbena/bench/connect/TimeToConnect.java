@@ -66,7 +66,7 @@ public final class TimeToConnect {
         try (ServerSocket silence = new ServerSocket(0, 128, loopback);
                 RdmaServer server = RdmaServer.builder()
                         .provider("soft")
-                        .threads(1)
+                        .threadsPerProvider(1)
                         .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()))) {
             Thread.ofVirtual().start(() -> keep(silence));
             RdmaEventLoopGroup group = new RdmaEventLoopGroup(
@@ -169,7 +169,7 @@ public final class TimeToConnect {
     }
 
     private static double medianMillis(RdmaEventLoopGroup group, int port, String kind, int count) {
-        LadderOptions options = LadderOptions.DEFAULTS.withMemory(Duration.ZERO);
+        LadderOptions options = LadderOptions.DEFAULTS.withForgetAfter(Duration.ZERO);
         options = kind.equals(RIGHT) ? options.withRungs("soft") : options.withRungs(kind, "soft");
         long[] nanos = new long[count];
         for (int i = 0; i < count; i++) {

@@ -232,7 +232,7 @@ public final class VerbsLatency {
             receiveQueue = queuePair.receiveQueue();
             sendFlags = sizeBytes <= Math.min(INLINE_BYTES, sendQueue.maxInlineBytes()) ? SendFlags.INLINE : 0;
             for (int i = 0; i < DEPTH; i++) {
-                receiveQueue.receive(i).piece(region, sizeBytes, sizeBytes);
+                receiveQueue.receive(i).sge(region, sizeBytes, sizeBytes);
             }
             receiveQueue.flush();
         }
@@ -260,7 +260,7 @@ public final class VerbsLatency {
             }
             for (int i = 0; i < iterations; i++) {
                 long begin = System.nanoTime();
-                sendQueue.read(i, SendFlags.SIGNALED, remoteAddress, remoteKey).piece(region, 0, sizeBytes);
+                sendQueue.read(i, SendFlags.SIGNALED, remoteAddress, remoteKey).sge(region, 0, sizeBytes);
                 sendQueue.flush();
                 await(sends);
                 if (nanos != null) {
@@ -273,7 +273,7 @@ public final class VerbsLatency {
             boolean signalled = ++sent % SIGNAL_EVERY == 0;
             sendQueue
                     .send(sent, signalled ? sendFlags | SendFlags.SIGNALED : sendFlags)
-                    .piece(region, 0, sizeBytes);
+                    .sge(region, 0, sizeBytes);
             sendQueue.flush();
         }
 
@@ -286,7 +286,7 @@ public final class VerbsLatency {
         }
 
         void postReceive() {
-            receiveQueue.receive(0).piece(region, sizeBytes, sizeBytes);
+            receiveQueue.receive(0).sge(region, sizeBytes, sizeBytes);
             receiveQueue.flush();
         }
 

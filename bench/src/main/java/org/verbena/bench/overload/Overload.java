@@ -195,7 +195,7 @@ public final class Overload {
         CompletionLoopOptions loops = CompletionLoopOptions.DEFAULTS.withTransferBudgetBytes(
                 remedy == Remedy.NONE ? Long.MAX_VALUE : budgetBytes);
         RdmaServer.Builder builder =
-                RdmaServer.builder().provider(provider).threads(1).loopOptions(loops);
+                RdmaServer.builder().provider(provider).threadsPerProvider(1).loopOptions(loops);
         if (remedy == Remedy.SHEDDING) {
             builder.shedding(SHED_TARGET, SHED_INTERVAL);
         }

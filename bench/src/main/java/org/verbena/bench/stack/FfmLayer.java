@@ -30,16 +30,14 @@ final class FfmLayer extends NativeQueues {
     }
 
     private void receive(End end, int slot) {
-        end.receives
-                .receive(end.ids | slot)
-                .piece(region, end.firstOffset + (long) slot * MESSAGE_BYTES, MESSAGE_BYTES);
+        end.receives.receive(end.ids | slot).sge(region, end.firstOffset + (long) slot * MESSAGE_BYTES, MESSAGE_BYTES);
     }
 
     private void send(End end, int slot) {
         end.used[end.tail++ % SLOTS] = slot;
         end.sends
                 .send(SEND | end.ids | end.tail, 0)
-                .piece(region, end.firstOffset + (long) slot * MESSAGE_BYTES, MESSAGE_BYTES);
+                .sge(region, end.firstOffset + (long) slot * MESSAGE_BYTES, MESSAGE_BYTES);
     }
 
     /** Posts the receives first. Only the last send of a list asks for a completion. */

@@ -134,7 +134,7 @@ public class PostAndPoll {
      */
     @Benchmark
     public long javaOneByOne() {
-        sends.send(++id, SendFlags.SIGNALED).piece(region, 0, LENGTH_BYTES);
+        sends.send(++id, SendFlags.SIGNALED).sge(region, 0, LENGTH_BYTES);
         sends.flush();
         if (completions.poll(one) != 1 || !one.isSuccess(0) || one.workRequestId(0) != id) {
             throw new IllegalStateException("no completion");
@@ -151,7 +151,7 @@ public class PostAndPoll {
     @OperationsPerInvocation(BATCH)
     public long javaBatches() {
         for (int i = 0; i < BATCH; i++) {
-            sends.send(++id, SendFlags.SIGNALED).piece(region, 0, LENGTH_BYTES);
+            sends.send(++id, SendFlags.SIGNALED).sge(region, 0, LENGTH_BYTES);
         }
         sends.flush();
         int count = completions.poll(batch);

@@ -230,7 +230,7 @@ public final class CmEndpoint implements AutoCloseable {
         SharedReceiveQueue shared = queuePair.options().sharedReceives();
         (shared == null ? queuePair.receiveQueue() : shared.receiveQueue())
                 .receive(workRequestId)
-                .piece(region, offsetBytes, lengthBytes)
+                .sge(region, offsetBytes, lengthBytes)
                 .flush();
     }
 
@@ -247,7 +247,7 @@ public final class CmEndpoint implements AutoCloseable {
         queuePair
                 .sendQueue()
                 .send(workRequestId, flags)
-                .piece(region, offsetBytes, lengthBytes)
+                .sge(region, offsetBytes, lengthBytes)
                 .flush();
     }
 
@@ -274,7 +274,7 @@ public final class CmEndpoint implements AutoCloseable {
                 .sendQueue()
                 .send(workRequestId, flags)
                 .to(to, parameters.queuePairNumber(), parameters.queueKey())
-                .piece(region, offsetBytes, lengthBytes)
+                .sge(region, offsetBytes, lengthBytes)
                 .flush();
     }
 
@@ -300,7 +300,7 @@ public final class CmEndpoint implements AutoCloseable {
         queuePair
                 .sendQueue()
                 .read(workRequestId, flags, remoteAddress, remoteKey)
-                .piece(region, offsetBytes, lengthBytes)
+                .sge(region, offsetBytes, lengthBytes)
                 .flush();
     }
 
@@ -326,7 +326,7 @@ public final class CmEndpoint implements AutoCloseable {
         queuePair
                 .sendQueue()
                 .write(workRequestId, flags, remoteAddress, remoteKey)
-                .piece(region, offsetBytes, lengthBytes)
+                .sge(region, offsetBytes, lengthBytes)
                 .flush();
     }
 

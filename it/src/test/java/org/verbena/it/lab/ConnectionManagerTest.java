@@ -147,13 +147,13 @@ class ConnectionManagerTest {
                         extension);
                 WorkCompletions polled = new WorkCompletions(1)) {
             pair.client.region.segment().setString(0, "built");
-            pair.server.queuePair.receiveQueue().receive(7).piece(pair.server.region, 1024, 64);
+            pair.server.queuePair.receiveQueue().receive(7).sge(pair.server.region, 1024, 64);
             pair.server.queuePair.receiveQueue().flush();
             WorkRequestBuilder builder = pair.client.queuePair.builder();
             builder.start();
             builder.write(1, SendFlags.SIGNALED, pair.server.region.address(), pair.server.region.remoteKey())
-                    .piece(pair.client.region, 0, 6);
-            builder.send(2, SendFlags.SIGNALED).piece(pair.client.region, 0, 6);
+                    .sge(pair.client.region, 0, 6);
+            builder.send(2, SendFlags.SIGNALED).sge(pair.client.region, 0, 6);
             builder.complete();
             assertThat(pair.client.awaitCompletion(polled).workRequestId(0)).isEqualTo(1);
             assertThat(polled.isSuccess(0)).isTrue();
@@ -198,7 +198,7 @@ class ConnectionManagerTest {
                     .queuePair
                     .sendQueue()
                     .read(1, SendFlags.SIGNALED, pair.server.region.address(), pair.server.region.remoteKey() ^ 0x5a)
-                    .piece(pair.client.region, 0, 64)
+                    .sge(pair.client.region, 0, 64)
                     .flush();
             requireRefused(device, pair, polled);
         }
@@ -217,7 +217,7 @@ class ConnectionManagerTest {
                             SendFlags.SIGNALED,
                             pair.server.region.address() + ConnectedPair.REGION_BYTES - 63,
                             pair.server.region.remoteKey())
-                    .piece(pair.client.region, 0, 64)
+                    .sge(pair.client.region, 0, 64)
                     .flush();
             requireRefused(device, pair, polled);
         }
@@ -247,7 +247,7 @@ class ConnectionManagerTest {
                     .queuePair
                     .sendQueue()
                     .send(7, SendFlags.SIGNALED)
-                    .piece(pair.client.region, 0, 64)
+                    .sge(pair.client.region, 0, 64)
                     .flush();
             pair.client.awaitCompletion(polled);
             System.out.println(polled.describe(0));

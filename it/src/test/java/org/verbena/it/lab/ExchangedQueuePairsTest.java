@@ -40,8 +40,8 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.api.queuepair.QueuePairExchangeAddress;
-import org.verbena.api.queuepair.TcpExchange;
-import org.verbena.api.queuepair.TcpExchange.Format;
+import org.verbena.api.queuepair.TcpQueuePairExchange;
+import org.verbena.api.queuepair.TcpQueuePairExchange.Format;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain;
@@ -111,12 +111,12 @@ class ExchangedQueuePairsTest extends ApiSuite {
         return new QueuePairExchangeAddress(ROUTE, exchange);
     }
 
-    private static TcpExchange accepting(Format format) {
-        return TcpExchange.accepting(new InetSocketAddress(HOST, 0), format);
+    private static TcpQueuePairExchange accepting(Format format) {
+        return TcpQueuePairExchange.accepting(new InetSocketAddress(HOST, 0), format);
     }
 
-    private static TcpExchange connecting(TcpExchange server, Format format) {
-        return TcpExchange.connecting(server.localAddress(), format);
+    private static TcpQueuePairExchange connecting(TcpQueuePairExchange server, Format format) {
+        return TcpQueuePairExchange.connecting(server.localAddress(), format);
     }
 
     private static RdmaChannel connected(ChannelFuture connecting) {
@@ -125,7 +125,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
 
     /** Two channels, the first of which answers. */
     private RdmaChannel[] pair(Bootstrap bootstrap) {
-        TcpExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting(Format.VERBENA);
         ChannelFuture answering = bootstrap.connect(to(server));
         RdmaChannel client = connected(bootstrap.connect(to(connecting(server, Format.VERBENA))));
         return new RdmaChannel[] {connected(answering), client};
@@ -143,7 +143,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
 
     @Test
     void servesPingPongOfC() {
-        TcpExchange exchange = accepting(Format.PING_PONG);
+        TcpQueuePairExchange exchange = accepting(Format.PING_PONG);
         ChannelFuture answering = bootstrap(new Echo())
                 .option(RdmaChannelOption.FRAMING, Framing.RAW)
                 .connect(to(exchange));
@@ -208,7 +208,8 @@ class ExchangedQueuePairsTest extends ApiSuite {
     }
 
     private RdmaChannel ping(int port, Pings pings) {
-        TcpExchange exchange = TcpExchange.connecting(new InetSocketAddress(HOST, port), Format.PING_PONG);
+        TcpQueuePairExchange exchange =
+                TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port), Format.PING_PONG);
         return connected(
                 bootstrap(pings).option(RdmaChannelOption.FRAMING, Framing.RAW).connect(to(exchange)));
     }
@@ -270,7 +271,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
         String program = example(folder);
         try (Arena arena = Arena.ofShared()) {
             MemorySegment memory = arena.allocate(64);
-            TcpExchange exchange = accepting(Format.RC_EXAMPLE).withMemory(memory);
+            TcpQueuePairExchange exchange = accepting(Format.RC_EXAMPLE).withMemory(memory);
             ChannelFuture answering = raw().connect(to(exchange));
             try (PeerProgram c = PeerProgram.start(
                     program,
@@ -294,7 +295,8 @@ class ExchangedQueuePairsTest extends ApiSuite {
             int port = NEXT_PORT.incrementAndGet();
             try (PeerProgram c = PeerProgram.start(program, DEVICE, PingPongTest.gidIndex(), "" + port)) {
                 PingPongTest.awaitTcpListener(port);
-                TcpExchange client = TcpExchange.connecting(new InetSocketAddress(HOST, port), Format.RC_EXAMPLE);
+                TcpQueuePairExchange client =
+                        TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port), Format.RC_EXAMPLE);
                 RdmaChannel channel = connected(raw().connect(to(client)));
                 assertThat(inbox(channel).next()).isEqualTo(textOf("SEND operation"));
                 Patience.await("point R", client.synchronize('R'));
@@ -406,7 +408,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
 
     @Test
     void carriesRequestsBothWays() throws Exception {
-        TcpExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting(Format.VERBENA);
         RdmaClient.Builder builder =
                 RdmaClient.builder().group(group).onMessage((exchange, message) -> exchange.send(message.retain()));
         CompletableFuture<RdmaClient> answering =
@@ -431,7 +433,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
                     }
                 });
         java.util.concurrent.BlockingQueue<Integer> came = new java.util.concurrent.LinkedBlockingQueue<>();
-        TcpExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting(Format.VERBENA);
         ChannelFuture answering = bootstrap.connect(to(server));
         Channel client = done(
                         "connecting",
@@ -470,7 +472,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
         RdmaChannel[] ends = pair(bootstrap().option(RdmaChannelOption.PRE_SHARED_KEYS, keys));
         done("closing", ends[1].close());
 
-        TcpExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting(Format.VERBENA);
         ChannelFuture answering =
                 bootstrap().option(RdmaChannelOption.PRE_SHARED_KEYS, keys).connect(to(server));
         ChannelFuture keyless = bootstrap().connect(to(connecting(server, Format.VERBENA)));
@@ -491,7 +493,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
 
     @Test
     void refusesAPeerWithAnotherFraming() {
-        TcpExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting(Format.VERBENA);
         ChannelFuture answering = bootstrap().connect(to(server));
         ChannelFuture foreign = raw().connect(to(connecting(server, Format.VERBENA)));
         assertThat(failure("a peer with framing RAW", answering))
@@ -506,7 +508,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
             ChannelFuture connecting;
             try (ServerSocket listening = new ServerSocket(0);
                     Socket stranger = new Socket(HOST, listening.getLocalPort())) {
-                TcpExchange exchange = TcpExchange.accepted(listening.accept(), format);
+                TcpQueuePairExchange exchange = TcpQueuePairExchange.accepted(listening.accept(), format);
                 connecting = (format == Format.VERBENA ? bootstrap() : raw()).connect(to(exchange));
                 stranger.getOutputStream()
                         .write("GET / HTTP/1.1\r\nHost: localhost\r\n".repeat(4).getBytes());
@@ -523,7 +525,8 @@ class ExchangedQueuePairsTest extends ApiSuite {
     void aPeerThatClosesEndsTheAttempt() throws Exception {
         try (ServerSocket listening = new ServerSocket(0)) {
             Socket peer = new Socket(HOST, listening.getLocalPort());
-            ChannelFuture connecting = raw().connect(to(TcpExchange.accepted(listening.accept(), Format.PING_PONG)));
+            ChannelFuture connecting =
+                    raw().connect(to(TcpQueuePairExchange.accepted(listening.accept(), Format.PING_PONG)));
             peer.close();
             assertThat(failure("a peer that closes", connecting))
                     .isInstanceOf(ConnectionException.class)
@@ -537,7 +540,8 @@ class ExchangedQueuePairsTest extends ApiSuite {
         try (ServerSocket unused = new ServerSocket(0)) {
             port = unused.getLocalPort();
         }
-        TcpExchange exchange = TcpExchange.connecting(new InetSocketAddress(HOST, port), Format.VERBENA);
+        TcpQueuePairExchange exchange =
+                TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port), Format.VERBENA);
         assertThat(failure("connecting to nobody", bootstrap().connect(to(exchange))))
                 .isInstanceOf(ConnectionException.Rejected.class)
                 .hasMessageContaining(String.valueOf(port));
@@ -549,7 +553,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
             InetSocketAddress address = new InetSocketAddress(HOST, silent.getLocalPort());
             ChannelFuture connecting = bootstrap()
                     .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1000)
-                    .connect(to(TcpExchange.connecting(address, Format.VERBENA)));
+                    .connect(to(TcpQueuePairExchange.connecting(address, Format.VERBENA)));
             try (Socket accepted = silent.accept()) {
                 assertThat(failure("a silent peer", connecting))
                         .isInstanceOf(ConnectionException.TimedOut.class)
@@ -564,7 +568,8 @@ class ExchangedQueuePairsTest extends ApiSuite {
     void closingGivesUpTheExchange() throws Exception {
         try (ServerSocket silent = new ServerSocket(0)) {
             InetSocketAddress address = new InetSocketAddress(HOST, silent.getLocalPort());
-            ChannelFuture connecting = bootstrap().connect(to(TcpExchange.connecting(address, Format.VERBENA)));
+            ChannelFuture connecting =
+                    bootstrap().connect(to(TcpQueuePairExchange.connecting(address, Format.VERBENA)));
             try (Socket accepted = silent.accept()) {
                 done("closing", connecting.channel().close());
                 assertThat(failure("an attempt that was closed", connecting))

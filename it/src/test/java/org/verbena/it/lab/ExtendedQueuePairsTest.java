@@ -71,7 +71,7 @@ class ExtendedQueuePairsTest {
             Side sender = loop.foreignSide(sending, completions, others);
             loop.connect(loop.foreignSide(owning, extended, region), sender);
             int key = MemoryWindow.nextKey(window.remoteKey());
-            owning.receiveQueue().receive(1).piece(region, 1024, 64);
+            owning.receiveQueue().receive(1).sge(region, 1024, 64);
             owning.receiveQueue().flush();
             owning.sendQueue().bindWindow(2, SIGNALED, window, key, region, 0, 64, WRITABLE);
             owning.sendQueue().flush();
@@ -81,9 +81,9 @@ class ExtendedQueuePairsTest {
 
             others.segment().setString(512, "from two pieces");
             SendQueue sends = sending.sendQueue();
-            sends.write(3, SIGNALED, region.address(), key).piece(others, 0, 8);
-            sends.sendWithInvalidate(4, SIGNALED, key).piece(others, 512, 8).piece(others, 520, 8);
-            sends.write(5, SIGNALED, region.address(), key).piece(others, 0, 8);
+            sends.write(3, SIGNALED, region.address(), key).sge(others, 0, 8);
+            sends.sendWithInvalidate(4, SIGNALED, key).sge(others, 512, 8).sge(others, 520, 8);
+            sends.write(5, SIGNALED, region.address(), key).sge(others, 0, 8);
             sends.flush();
             assertThat(sender.next().status()).isEqualTo(CompletionStatus.SUCCESS);
             assertThat(sender.next().status()).isEqualTo(CompletionStatus.SUCCESS);
@@ -118,13 +118,13 @@ class ExtendedQueuePairsTest {
                         1, GlobalRoute.to(loop.gid().gid(), loop.gid().index())))) {
             Side sender = loop.foreignSide(sending, completions, others);
             loop.connect(loop.foreignSide(reading, extended, region), sender);
-            reading.receiveQueue().receive(1).piece(region, 0, 2048);
+            reading.receiveQueue().receive(1).sge(region, 0, 2048);
             reading.receiveQueue().flush();
             others.segment().setString(0, "datagram");
             sending.sendQueue()
                     .sendWithImmediate(2, SIGNALED, 77)
                     .to(handle, reading.number(), QKEY)
-                    .piece(others, 0, 9)
+                    .sge(others, 0, 9)
                     .flush();
             assertThat(sender.next().status()).isEqualTo(CompletionStatus.SUCCESS);
             CompletionReader reader = extended.reader();

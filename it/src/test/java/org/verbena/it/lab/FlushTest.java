@@ -75,7 +75,7 @@ class FlushTest {
             WorkRequestBuilder builder = building.builder();
             for (boolean wholeRegion : new boolean[] {false, true}) {
                 builder.start();
-                builder.write(1, SIGNALED, target.address(), target.remoteKey()).piece(source, 0, 64);
+                builder.write(1, SIGNALED, target.address(), target.remoteKey()).sge(source, 0, 64);
                 builder.flush(2, SIGNALED, target.address(), target.remoteKey(), 64, false, wholeRegion);
                 builder.atomicWrite(3, SIGNALED, target.address() + 64, target.remoteKey(), 0x0123456789abcdefL);
                 builder.complete();

@@ -67,7 +67,7 @@ class ForkTest {
                         .queuePair
                         .sendQueue()
                         .write(7, SendFlags.SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
-                        .piece(loop.left.region, 0, QueuePairLoop.REGION_BYTES)
+                        .sge(loop.left.region, 0, QueuePairLoop.REGION_BYTES)
                         .flush();
                 assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
                 assertThat(to.mismatch(from)).isEqualTo(-1);

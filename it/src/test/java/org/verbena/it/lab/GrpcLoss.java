@@ -37,7 +37,7 @@ public final class GrpcLoss {
     private static final int MORE = 20;
 
     /** Verbs has all the time that it needs; a device that is gone is passed over at once. */
-    private static final LadderOptions LADDER = LadderTest.PATIENT.withMemory(Duration.ZERO);
+    private static final LadderOptions LADDER = LadderTest.PATIENT.withForgetAfter(Duration.ZERO);
 
     private GrpcLoss() {}
 

@@ -26,7 +26,7 @@ import org.junit.runner.Result;
 import org.junit.runner.RunWith;
 import org.junit.runner.manipulation.Filter;
 import org.junit.runners.JUnit4;
-import org.verbena.api.ConnectionProvider;
+import org.verbena.api.Carrier;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderStatistics;
@@ -75,7 +75,7 @@ class GrpcRungsTest {
         List<Class<? extends Suite>> suites =
                 List.of(OnRxe.class, OnSiw.class, OnSoft.class, OnPlainTcp.class, Usual.class);
         Map<String, Long> before = new LinkedHashMap<>();
-        for (String rung : List.of("verbs", "soft", ConnectionProvider.TCP)) {
+        for (String rung : List.of("verbs", "soft", Carrier.TCP)) {
             before.put(rung, used(rung));
         }
         try (PeerProgram server = PeerProgram.startJava(
@@ -97,8 +97,7 @@ class GrpcRungsTest {
         }
         assertThat(used("verbs") - before.get("verbs")).isGreaterThanOrEqualTo(2 * LEAST_TESTS);
         assertThat(used("soft") - before.get("soft")).isGreaterThanOrEqualTo(LEAST_TESTS);
-        assertThat(used(ConnectionProvider.TCP) - before.get(ConnectionProvider.TCP))
-                .isGreaterThanOrEqualTo(LEAST_TESTS);
+        assertThat(used(Carrier.TCP) - before.get(Carrier.TCP)).isGreaterThanOrEqualTo(LEAST_TESTS);
     }
 
     private static void assertPassed(Class<?> suite, Result result, int leastTests) {
@@ -144,7 +143,7 @@ class GrpcRungsTest {
                             LadderOptions.DEFAULTS
                                     .withRungs(rungs)
                                     .withHedgeDelay(Duration.ofMinutes(1))
-                                    .withMemory(Duration.ZERO),
+                                    .withForgetAfter(Duration.ZERO),
                             group())
                     .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS);
         }
@@ -183,7 +182,7 @@ class GrpcRungsTest {
     public static class OnRxe extends Suite {
         @Override
         protected NettyChannelBuilder newBuilder() {
-            return climb(LabDevice.RXE.address(), "verbs", "soft", ConnectionProvider.TCP);
+            return climb(LabDevice.RXE.address(), "verbs", "soft", Carrier.TCP);
         }
     }
 
@@ -192,7 +191,7 @@ class GrpcRungsTest {
     public static class OnSiw extends Suite {
         @Override
         protected NettyChannelBuilder newBuilder() {
-            return climb(LabDevice.SIW.address(), "verbs", "soft", ConnectionProvider.TCP);
+            return climb(LabDevice.SIW.address(), "verbs", "soft", Carrier.TCP);
         }
     }
 
@@ -201,7 +200,7 @@ class GrpcRungsTest {
     public static class OnSoft extends Suite {
         @Override
         protected NettyChannelBuilder newBuilder() {
-            return climb(LabDevice.RXE.address(), "soft", ConnectionProvider.TCP);
+            return climb(LabDevice.RXE.address(), "soft", Carrier.TCP);
         }
     }
 
@@ -210,7 +209,7 @@ class GrpcRungsTest {
     public static class OnPlainTcp extends Suite {
         @Override
         protected NettyChannelBuilder newBuilder() {
-            return climb(LabDevice.RXE.address(), ConnectionProvider.TCP);
+            return climb(LabDevice.RXE.address(), Carrier.TCP);
         }
     }
 

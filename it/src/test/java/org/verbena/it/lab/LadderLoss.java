@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.verbena.api.ConnectionProvider;
+import org.verbena.api.Carrier;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.api.ladder.LadderOptions;
@@ -38,8 +38,10 @@ public final class LadderLoss {
     }
 
     private static void lose(String device, String address) throws Exception {
-        try (RdmaServer server =
-                        RdmaServer.builder().provider("verbs+soft").threads(1).bind(address, 0, LadderTest.ECHO);
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider("verbs+soft")
+                        .threadsPerProvider(1)
+                        .bind(address, 0, LadderTest.ECHO);
                 RdmaClient first =
                         RdmaClient.builder().ladder(LadderTest.PATIENT).connect(address, server.port())) {
             assertThat(first.ladder().rung()).isEqualTo("verbs");
@@ -66,7 +68,7 @@ public final class LadderLoss {
                         TimeUnit.NANOSECONDS.toMillis(backNanos), again.ladder().reason());
                 assertThat(again.ladder().rung()).isEqualTo("soft");
                 assertThat(List.copyOf(server.connections()))
-                        .extracting(child -> ConnectionProvider.of(child).name())
+                        .extracting(child -> Carrier.of(child).name())
                         .contains("soft");
             }
             Patience.until("each request has ended", () -> open.get() == 0);

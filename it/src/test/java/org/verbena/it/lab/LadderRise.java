@@ -70,8 +70,11 @@ public final class LadderRise {
     }
 
     private void rise(String device, String netdev, String address) throws Exception {
-        LadderOptions moving = LadderTest.PATIENT.withMemory(Duration.ZERO).withMoveUp(Duration.ofMillis(200));
-        try (RdmaServer soft = RdmaServer.builder().provider("soft").threads(1).bind(address, 0, counting());
+        LadderOptions moving = LadderTest.PATIENT.withForgetAfter(Duration.ZERO).withMoveUp(Duration.ofMillis(200));
+        try (RdmaServer soft = RdmaServer.builder()
+                        .provider("soft")
+                        .threadsPerProvider(1)
+                        .bind(address, 0, counting());
                 RdmaClient client = RdmaClient.builder().ladder(moving).connect(address, soft.port())) {
             assertThat(client.ladder().rung()).isEqualTo("soft");
             System.out.println(client.ladder().reason());
@@ -111,7 +114,10 @@ public final class LadderRise {
         long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
         while (true) {
             try {
-                return RdmaServer.builder().provider("verbs").threads(1).bind(address, port, counting());
+                return RdmaServer.builder()
+                        .provider("verbs")
+                        .threadsPerProvider(1)
+                        .bind(address, port, counting());
             } catch (ConnectionException notYet) {
                 assertThat(System.nanoTime()).as("%s", notYet).isLessThan(deadline);
                 Patience.sleep(50);

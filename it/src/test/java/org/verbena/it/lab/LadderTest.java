@@ -14,7 +14,7 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.api.ConnectionProvider;
+import org.verbena.api.Carrier;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
@@ -37,7 +37,7 @@ class LadderTest {
     private static final String ADDRESS = LabDevice.RXE.address();
 
     private static RdmaServer server(String provider, int port) {
-        return RdmaServer.builder().provider(provider).threads(1).bind(ADDRESS, port, ECHO);
+        return RdmaServer.builder().provider(provider).threadsPerProvider(1).bind(ADDRESS, port, ECHO);
     }
 
     private static RdmaClient client(LadderOptions options, int port) {
@@ -59,7 +59,7 @@ class LadderTest {
             assertThat(client.ladder().passed()).isEmpty();
             assertThat(client.provider()).isEqualTo("verbs");
             assertThat(List.copyOf(server.connections()))
-                    .extracting(child -> ConnectionProvider.of(child).name())
+                    .extracting(child -> Carrier.of(child).name())
                     .containsExactly("verbs");
         }
     }
@@ -67,7 +67,7 @@ class LadderTest {
     /** The device says at once that nobody listens; the delay would be too long for the test. */
     @Test
     void usesSoftWhereTheServerHasNoDeviceAndMovesUpWhenItHas() {
-        LadderOptions forgetful = PATIENT.withHedgeDelay(Duration.ofHours(1)).withMemory(Duration.ZERO);
+        LadderOptions forgetful = PATIENT.withHedgeDelay(Duration.ofHours(1)).withForgetAfter(Duration.ZERO);
         int port;
         try (RdmaServer server = server("soft", 0);
                 RdmaClient client = client(forgetful, server.port())) {
@@ -94,8 +94,10 @@ class LadderTest {
     void leavesADeviceThatLacksWhatIsNeeded() {
         LadderOptions needing = PATIENT.withNeeds(LadderCapability.ATOMICS).withRungs("verbs");
         try (RdmaServer rxe = server("verbs", 0);
-                RdmaServer siw =
-                        RdmaServer.builder().provider("verbs").threads(1).bind(LabDevice.SIW.address(), 0, ECHO);
+                RdmaServer siw = RdmaServer.builder()
+                        .provider("verbs")
+                        .threadsPerProvider(1)
+                        .bind(LabDevice.SIW.address(), 0, ECHO);
                 RdmaClient client = client(needing, rxe.port())) {
             assertThat(client.ladder().rung()).isEqualTo("verbs");
             assertThatThrownBy(() -> RdmaClient.builder().ladder(needing).connect(LabDevice.SIW.address(), siw.port()))
@@ -115,7 +117,7 @@ class LadderTest {
                             LadderOptions.DEFAULTS));
             LadderResult result = LadderResult.of(channel);
             System.out.println(result.reason());
-            assertThat(result.rung()).isEqualTo(ConnectionProvider.TCP);
+            assertThat(result.rung()).isEqualTo(Carrier.TCP);
             assertThat(result.passed()).extracting(LadderResult.Passed::rung).isEqualTo(List.of("verbs", "soft"));
         }
     }

@@ -20,7 +20,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.api.ConnectionProvider;
+import org.verbena.api.Carrier;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.ProviderStatistics;
 import org.verbena.api.RdmaChannelOption;
@@ -107,14 +107,17 @@ class OnePortTest {
     @Test
     void messagesOnRxeServeVerbsAndSoftOnAnyPort() throws Exception {
         String address = LabDevice.RXE.address();
-        try (RdmaServer server = RdmaServer.builder().provider("all").threads(2).bind(address, 0, ECHO);
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider("all")
+                        .threadsPerProvider(2)
+                        .bind(address, 0, ECHO);
                 RdmaClient onRxe = RdmaClient.builder().provider("verbs").connect(address, server.port());
                 RdmaClient onSoft = RdmaClient.builder().provider("soft").connect(address, server.port())) {
             assertThat(server.provider()).isEqualTo("verbs+soft+shm");
             assertServes(onRxe);
             assertServes(onSoft);
             assertThat(List.copyOf(server.connections()))
-                    .extracting(child -> ConnectionProvider.of(child).name())
+                    .extracting(child -> Carrier.of(child).name())
                     .containsExactlyInAnyOrder("verbs", "soft");
         }
     }
@@ -127,7 +130,10 @@ class OnePortTest {
         String address = LabDevice.SIW.address();
         long failed = ProviderStatistics.of(ProviderChoice.choose("soft", null).provider())
                 .failedListens();
-        try (RdmaServer server = RdmaServer.builder().provider("all").threads(2).bind(address, 7942, ECHO);
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider("all")
+                        .threadsPerProvider(2)
+                        .bind(address, 7942, ECHO);
                 RdmaClient onSiw = RdmaClient.builder().provider("verbs").connect(address, 7942);
                 RdmaClient onSoft = RdmaClient.builder().provider("soft").connect(address, 7942)) {
             assertThat(server.provider()).isEqualTo("verbs+shm");
@@ -137,7 +143,7 @@ class OnePortTest {
             assertServes(onSiw);
             assertServes(onSoft);
             assertThat(List.copyOf(server.connections()))
-                    .extracting(child -> ConnectionProvider.of(child).name())
+                    .extracting(child -> Carrier.of(child).name())
                     .containsExactly("verbs", "verbs");
             assertPlainTcpIsCutOff(address, 7942);
             assertServes(onSoft);
@@ -164,12 +170,12 @@ class OnePortTest {
         String address = LabDevice.SIW.address();
         assertThatThrownBy(() -> RdmaServer.builder()
                         .provider("verbs+soft")
-                        .threads(1)
+                        .threadsPerProvider(1)
                         .bind(address, 7943, ECHO)
                         .close())
                 .hasMessageContaining("already in use");
         try (RdmaServer server =
-                RdmaServer.builder().provider("verbs").threads(1).bind(address, 7943, ECHO)) {
+                RdmaServer.builder().provider("verbs").threadsPerProvider(1).bind(address, 7943, ECHO)) {
             assertThat(server.port()).isEqualTo(7943);
         }
     }
@@ -177,7 +183,8 @@ class OnePortTest {
     /** An iWARP device holds the TCP port for all addresses, so that soft has it for none. */
     @Test
     void softHasNoWildcardAddressBesideAnIwarpDevice() throws Exception {
-        try (RdmaServer server = RdmaServer.builder().provider("all").threads(1).bind("0.0.0.0", 7944, ECHO)) {
+        try (RdmaServer server =
+                RdmaServer.builder().provider("all").threadsPerProvider(1).bind("0.0.0.0", 7944, ECHO)) {
             assertThat(server.provider()).isEqualTo("verbs+shm");
             try (RdmaClient onRxe = RdmaClient.builder().provider("verbs").connect(LabDevice.RXE.address(), 7944);
                     RdmaClient onSiw = RdmaClient.builder().provider("soft").connect(LabDevice.SIW.address(), 7944)) {

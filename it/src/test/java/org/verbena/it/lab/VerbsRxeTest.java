@@ -97,13 +97,13 @@ class VerbsRxeTest {
                     .queuePair
                     .receiveQueue()
                     .receive(50)
-                    .piece(loop.right.region, 0, 100)
-                    .piece(loop.right.region, 1000, 8000);
+                    .sge(loop.right.region, 0, 100)
+                    .sge(loop.right.region, 1000, 8000);
             loop.right.queuePair.receiveQueue().flush();
             sends.send(1, SIGNALED)
-                    .piece(loop.left.region, 0, 10)
-                    .piece(loop.left.region, 10, 4000)
-                    .piece(loop.left.region, 4010, 1000);
+                    .sge(loop.left.region, 0, 10)
+                    .sge(loop.left.region, 10, 4000)
+                    .sge(loop.left.region, 4010, 1000);
             sends.flush();
             Completion sent = loop.left.next();
             assertThat(sent.id()).isOne();
@@ -118,12 +118,12 @@ class VerbsRxeTest {
             assertThat(bytes(target, 1000, 4910)).isEqualTo(slice(payload, 100, 5010));
 
             // Immediate data, and inline from the heap.
-            loop.right.queuePair.receiveQueue().receive(51).piece(loop.right.region, 0, 64);
+            loop.right.queuePair.receiveQueue().receive(51).sge(loop.right.region, 0, 64);
             loop.right.queuePair.receiveQueue().receive(52);
             loop.right.queuePair.receiveQueue().flush();
             sends.sendWithImmediate(2, SIGNALED, 0x01020304).inline(MemorySegment.ofArray(payload), 5, 60);
             sends.writeWithImmediate(3, SIGNALED, remote + 9000, key, 0xfffefdfc)
-                    .piece(loop.left.region, 0, 8192);
+                    .sge(loop.left.region, 0, 8192);
             sends.flush();
             assertThat(loop.left.next().opcode()).isEqualTo(WorkCompletionOpcode.SEND);
             assertThat(loop.left.next().opcode()).isEqualTo(WorkCompletionOpcode.RDMA_WRITE);
@@ -138,10 +138,10 @@ class VerbsRxeTest {
 
             // One-sided, in one list with one signal.
             target.set(ValueLayout.JAVA_LONG, 40_000, 5);
-            sends.write(4, 0, remote + 20_000, key).piece(loop.left.region, 0, 8000);
+            sends.write(4, 0, remote + 20_000, key).sge(loop.left.region, 0, 8000);
             sends.read(5, 0, remote + 20_000, key)
-                    .piece(loop.left.region, 20_000, 4000)
-                    .piece(loop.left.region, 30_000, 4000);
+                    .sge(loop.left.region, 20_000, 4000)
+                    .sge(loop.left.region, 30_000, 4000);
             sends.compareAndSwap(6, 0, remote + 40_000, key, 5, 7, loop.left.region, 40_000);
             sends.compareAndSwap(7, 0, remote + 40_000, key, 5, 9, loop.left.region, 40_008);
             sends.fetchAndAdd(8, SIGNALED, remote + 40_000, key, 35, loop.left.region, 40_016);
@@ -168,12 +168,12 @@ class VerbsRxeTest {
                     .queuePair
                     .sendQueue()
                     .write(1, 0, loop.right.region.address(), loop.right.region.remoteKey() ^ 0x5500)
-                    .piece(loop.left.region, 0, 8);
+                    .sge(loop.left.region, 0, 8);
             loop.left
                     .queuePair
                     .sendQueue()
                     .write(2, 0, loop.right.region.address(), loop.right.region.remoteKey())
-                    .piece(loop.left.region, 0, 8);
+                    .sge(loop.left.region, 0, 8);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
             Completion flushed = loop.left.next();
@@ -235,7 +235,7 @@ class VerbsRxeTest {
                     .queuePair
                     .sendQueue()
                     .read(1, SIGNALED, loop.right.region.address() + 4, loop.right.region.remoteKey())
-                    .piece(loop.left.region, 0, QueuePairLoop.REGION_BYTES);
+                    .sge(loop.left.region, 0, QueuePairLoop.REGION_BYTES);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
         }
@@ -251,14 +251,14 @@ class VerbsRxeTest {
                     .queuePair
                     .sendQueue()
                     .read(1, SIGNALED, readOnly.address(), readOnly.remoteKey())
-                    .piece(loop.left.region, 0, 64);
+                    .sge(loop.left.region, 0, 64);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
             loop.left
                     .queuePair
                     .sendQueue()
                     .write(2, SIGNALED, readOnly.address(), readOnly.remoteKey())
-                    .piece(loop.left.region, 0, 64);
+                    .sge(loop.left.region, 0, 64);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
         }
@@ -267,9 +267,9 @@ class VerbsRxeTest {
     @Test
     void aReceiveThatIsTooSmallFailsBothSides() {
         try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
-            loop.right.queuePair.receiveQueue().receive(9).piece(loop.right.region, 0, 16);
+            loop.right.queuePair.receiveQueue().receive(9).sge(loop.right.region, 0, 16);
             loop.right.queuePair.receiveQueue().flush();
-            loop.left.queuePair.sendQueue().send(1, SIGNALED).piece(loop.left.region, 0, 17);
+            loop.left.queuePair.sendQueue().send(1, SIGNALED).sge(loop.left.region, 0, 17);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isIn(CompletionStatus.REM_INV_REQ_ERR, CompletionStatus.REM_OP_ERR);
             // The specification has a local length error; rxe says this.
@@ -280,7 +280,7 @@ class VerbsRxeTest {
     @Test
     void aPeerWithoutReceivesExhaustsTheRetries() {
         try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
-            loop.left.queuePair.sendQueue().send(1, SIGNALED).piece(loop.left.region, 0, 17);
+            loop.left.queuePair.sendQueue().send(1, SIGNALED).sge(loop.left.region, 0, 17);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.RNR_RETRY_EXC_ERR);
         }
@@ -295,7 +295,7 @@ class VerbsRxeTest {
                     .queuePair
                     .sendQueue()
                     .write(1, SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
-                    .piece(loop.left.region, 0, 17);
+                    .sge(loop.left.region, 0, 17);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.RETRY_EXC_ERR);
         }
@@ -310,7 +310,7 @@ class VerbsRxeTest {
                     .queuePair
                     .sendQueue()
                     .write(1, SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
-                    .piece(gone, 0, 64);
+                    .sge(gone, 0, 64);
             gone.close(); // between staging and posting
             loop.left.queuePair.sendQueue().flush();
             // The specification has a local protection error; rxe says the second, and from Linux 6.12 on the third.
@@ -323,7 +323,7 @@ class VerbsRxeTest {
     void errorStateFlushesEverything() {
         try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
             for (int i = 0; i < 5; i++) {
-                loop.left.queuePair.receiveQueue().receive(i).piece(loop.left.region, 0, 16);
+                loop.left.queuePair.receiveQueue().receive(i).sge(loop.left.region, 0, 16);
             }
             loop.left.queuePair.receiveQueue().flush();
             loop.left.toError();
@@ -350,7 +350,7 @@ class VerbsRxeTest {
                                 sends.flush();
                             }
                             sends.write(i, 0, loop.right.region.address(), loop.right.region.remoteKey())
-                                    .piece(loop.left.region, 0, 1);
+                                    .sge(loop.left.region, 0, 1);
                         }
                         sends.flush();
                     })
@@ -368,9 +368,9 @@ class VerbsRxeTest {
             assertThat(loop.channel.tryGetEvent()).isNull();
             for (int round = 0; round < 100; round++) {
                 loop.right.completions.requestNotify(false);
-                loop.right.queuePair.receiveQueue().receive(round).piece(loop.right.region, 0, 16);
+                loop.right.queuePair.receiveQueue().receive(round).sge(loop.right.region, 0, 16);
                 loop.right.queuePair.receiveQueue().flush();
-                loop.left.queuePair.sendQueue().send(round, SIGNALED).piece(loop.left.region, 0, 16);
+                loop.left.queuePair.sendQueue().send(round, SIGNALED).sge(loop.left.region, 0, 16);
                 loop.left.queuePair.sendQueue().flush();
                 assertThat(awaitEvent(loop)).isSameAs(loop.right.completions);
                 assertThat(loop.right.next().id()).isEqualTo(round);
@@ -379,10 +379,10 @@ class VerbsRxeTest {
             // Solicited only: a plain send makes no event, a solicited one does.
             loop.right.completions.requestNotify(true);
             for (int id = 0; id < 2; id++) {
-                loop.right.queuePair.receiveQueue().receive(id).piece(loop.right.region, 0, 16);
+                loop.right.queuePair.receiveQueue().receive(id).sge(loop.right.region, 0, 16);
             }
             loop.right.queuePair.receiveQueue().flush();
-            loop.left.queuePair.sendQueue().send(0, SIGNALED).piece(loop.left.region, 0, 16);
+            loop.left.queuePair.sendQueue().send(0, SIGNALED).sge(loop.left.region, 0, 16);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
             assertThat(loop.right.next().id()).isZero();
@@ -391,7 +391,7 @@ class VerbsRxeTest {
                     .queuePair
                     .sendQueue()
                     .send(1, SIGNALED | SendFlags.SOLICITED)
-                    .piece(loop.left.region, 0, 16);
+                    .sge(loop.left.region, 0, 16);
             loop.left.queuePair.sendQueue().flush();
             assertThat(awaitEvent(loop)).isSameAs(loop.right.completions);
         }
@@ -415,14 +415,14 @@ class VerbsRxeTest {
             SharedReceiveQueue shared = loop.shared;
             assertThat(shared.queryDepthWrs()).isGreaterThanOrEqualTo(QueuePairLoop.DEPTH);
             for (int i = 0; i < 4; i++) {
-                shared.receiveQueue().receive(i).piece(loop.right.region, i * 64L, 64);
+                shared.receiveQueue().receive(i).sge(loop.right.region, i * 64L, 64);
             }
             shared.receiveQueue().flush();
             shared.armLimit(3);
             assertThat(shared.queryLimitWrs()).isEqualTo(3);
             for (QueuePairLoop.Side from : List.of(loop.left, loop.right)) {
                 QueuePairLoop.Side target = from == loop.left ? loop.right : loop.left;
-                from.queuePair.sendQueue().send(7, SIGNALED).piece(from.region, 0, 8);
+                from.queuePair.sendQueue().send(7, SIGNALED).sge(from.region, 0, 8);
                 from.queuePair.sendQueue().flush();
                 assertThat(from.next().opcode()).isEqualTo(WorkCompletionOpcode.SEND);
                 Completion received = target.next();
@@ -442,13 +442,13 @@ class VerbsRxeTest {
             OutstandingWork<String> outstanding = new OutstandingWork<>(2);
             long[] ids = {outstanding.put("given up"), outstanding.put("waited for")};
             for (long id : ids) {
-                loop.shared.receiveQueue().receive(id).piece(loop.right.region, 0, 64);
+                loop.shared.receiveQueue().receive(id).sge(loop.right.region, 0, 64);
             }
             loop.shared.receiveQueue().flush();
             assertThat(outstanding.take(ids[0])).isEqualTo("given up");
             long another = outstanding.put("another, in its place");
             for (int i = 0; i < 2; i++) {
-                loop.left.queuePair.sendQueue().send(i, SIGNALED).piece(loop.left.region, 0, 8);
+                loop.left.queuePair.sendQueue().send(i, SIGNALED).sge(loop.left.region, 0, 8);
             }
             loop.left.queuePair.sendQueue().flush();
             assertThat(outstanding.take(loop.right.next().id())).isNull();
@@ -476,9 +476,9 @@ class VerbsRxeTest {
             signalling
                     .sendQueue()
                     .write(1, 0, loop.left.region.address(), loop.left.region.remoteKey())
-                    .piece(sender.region, 100, 6)
-                    .piece(sender.region, 0, 0)
-                    .piece(sender.region, 0, 6)
+                    .sge(sender.region, 100, 6)
+                    .sge(sender.region, 0, 0)
+                    .sge(sender.region, 0, 6)
                     .flush();
             Completion written = sender.next();
             assertThat(written.id()).isOne();
@@ -495,7 +495,7 @@ class VerbsRxeTest {
                         .queuePair
                         .sendQueue()
                         .write(i, SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
-                        .piece(loop.left.region, 0, 8);
+                        .sge(loop.left.region, 0, 8);
             }
             loop.left.queuePair.sendQueue().flush();
             Completion first = loop.left.next();
@@ -571,7 +571,7 @@ class VerbsRxeTest {
                     .queuePair
                     .sendQueue()
                     .write(1, SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
-                    .piece(loop.left.region, 0, 8);
+                    .sge(loop.left.region, 0, 8);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
             loop.left.toError();
@@ -606,7 +606,7 @@ class VerbsRxeTest {
                             .queuePair
                             .sendQueue()
                             .write(posted++, SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
-                            .piece(loop.left.region, 0, 8);
+                            .sge(loop.left.region, 0, 8);
                 }
                 loop.left.queuePair.sendQueue().flush();
                 if (completed % 5 == 0) {
@@ -632,7 +632,7 @@ class VerbsRxeTest {
                         .queuePair
                         .sendQueue()
                         .write(i, SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
-                        .piece(loop.left.region, 0, 8);
+                        .sge(loop.left.region, 0, 8);
             }
             loop.left.queuePair.sendQueue().flush();
             assertThat(awaitAsync(loop.context, AsyncEventType.CQ_ERR).source()).isSameAs(loop.left.completions);

@@ -57,7 +57,7 @@ class VerbsSiwTest {
                 QueuePair queuePair = domain.createQueuePair(
                         QueuePairOptions.reliable(completions, SIZES).withSharedReceives(shared))) {
             assertThat(queuePair.queryState()).isIn(QueuePairState.RESET, QueuePairState.INIT);
-            shared.receiveQueue().receive(1).piece(region, 0, 4096);
+            shared.receiveQueue().receive(1).sge(region, 0, 4096);
             shared.receiveQueue().flush();
         }
     }
@@ -89,7 +89,7 @@ class VerbsSiwTest {
             assertThatThrownBy(queuePair.sendQueue()::flush).isInstanceOf(VerbsException.class);
             assertThat(queuePair.sendQueue().stagedWrs()).isOne();
             queuePair.sendQueue().discard();
-            queuePair.sendQueue().sendWithImmediate(2, SendFlags.SIGNALED, 5).piece(region, 0, 8);
+            queuePair.sendQueue().sendWithImmediate(2, SendFlags.SIGNALED, 5).sge(region, 0, 8);
             assertThatThrownBy(queuePair.sendQueue()::flush).isInstanceOf(VerbsException.class);
         }
     }

@@ -133,7 +133,7 @@ class VerbsSurfaceTest {
                         .queuePair
                         .sendQueue()
                         .read(3, SIGNALED, bindable.address() + 1024, window.remoteKey())
-                        .piece(loop.left.region, 0, 64);
+                        .sge(loop.left.region, 0, 64);
                 loop.left.queuePair.sendQueue().flush();
                 assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
             }
@@ -141,7 +141,7 @@ class VerbsSurfaceTest {
     }
 
     private static void write(Side from, long id, long address, int key, int length) {
-        from.queuePair.sendQueue().write(id, SIGNALED, address, key).piece(from.region, 0, length);
+        from.queuePair.sendQueue().write(id, SIGNALED, address, key).sge(from.region, 0, length);
         from.queuePair.sendQueue().flush();
     }
 
@@ -173,13 +173,13 @@ class VerbsSurfaceTest {
                 assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
                 assertThat(bindable.segment().getString(0)).isEqualTo("while bound");
                 if (byPeer) {
-                    loop.right.queuePair.receiveQueue().receive(9).piece(loop.right.region, 0, 64);
+                    loop.right.queuePair.receiveQueue().receive(9).sge(loop.right.region, 0, 64);
                     loop.right.queuePair.receiveQueue().flush();
                     loop.left
                             .queuePair
                             .sendQueue()
                             .sendWithInvalidate(3, SIGNALED, key)
-                            .piece(loop.left.region, 0, 8);
+                            .sge(loop.left.region, 0, 8);
                     loop.left.queuePair.sendQueue().flush();
                     assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
                     assertThat(loop.right.next().id()).isEqualTo(9);
@@ -200,14 +200,14 @@ class VerbsSurfaceTest {
     void unreliableConnectionsSendAndWrite() {
         try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.UC).connect()) {
             loop.left.memory().setString(0, "unreliable");
-            loop.right.queuePair.receiveQueue().receive(1).piece(loop.right.region, 0, 64);
+            loop.right.queuePair.receiveQueue().receive(1).sge(loop.right.region, 0, 64);
             loop.right.queuePair.receiveQueue().flush();
-            loop.left.queuePair.sendQueue().send(2, SIGNALED).piece(loop.left.region, 0, 11);
+            loop.left.queuePair.sendQueue().send(2, SIGNALED).sge(loop.left.region, 0, 11);
             loop.left
                     .queuePair
                     .sendQueue()
                     .write(3, SIGNALED, loop.right.region.address() + 100, loop.right.region.remoteKey())
-                    .piece(loop.left.region, 0, 11);
+                    .sge(loop.left.region, 0, 11);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().id()).isEqualTo(2);
             assertThat(loop.left.next().id()).isEqualTo(3);
@@ -239,7 +239,7 @@ class VerbsSurfaceTest {
                     .sendQueue()
                     .sendWithImmediate(3, SIGNALED, 77)
                     .to(handle, loop.right.queuePair.number(), QKEY)
-                    .piece(loop.left.region, 0, 9);
+                    .sge(loop.left.region, 0, 9);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
             long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
@@ -276,7 +276,7 @@ class VerbsSurfaceTest {
     private static final int RECEIVE_AT = 8192;
 
     private static void post(Side side, long id) {
-        side.queuePair.receiveQueue().receive(id).piece(side.region, RECEIVE_AT, 2048);
+        side.queuePair.receiveQueue().receive(id).sge(side.region, RECEIVE_AT, 2048);
         side.queuePair.receiveQueue().flush();
     }
 
@@ -298,7 +298,7 @@ class VerbsSurfaceTest {
                     .sendQueue()
                     .send(2, SIGNALED)
                     .to(handle, 0xffffff, QKEY)
-                    .piece(loop.left.region, 0, 7);
+                    .sge(loop.left.region, 0, 7);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
             assertThat(loop.right.next().lengthBytes()).isEqualTo(GLOBAL_ROUTE_BYTES + 7);
@@ -336,13 +336,13 @@ class VerbsSurfaceTest {
             assertThatThrownBy(reader::workRequestId).isInstanceOf(IllegalStateException.class);
             for (int round = 0; round < 100; round++) {
                 extended.requestNotify(false);
-                reading.receiveQueue().receive(round).piece(region, 0, 64);
+                reading.receiveQueue().receive(round).sge(region, 0, 64);
                 reading.receiveQueue().flush();
                 loop.left
                         .queuePair
                         .sendQueue()
                         .sendWithImmediate(round, SIGNALED, round * 3)
-                        .piece(loop.left.region, 0, round % 64);
+                        .sge(loop.left.region, 0, round % 64);
                 loop.left.queuePair.sendQueue().flush();
                 assertThat(loop.channel.awaitEvent(Patience.LIMIT)).isSameAs(extended);
                 assertThat(reader.tryNext()).isTrue();
@@ -394,20 +394,20 @@ class VerbsSurfaceTest {
             long remote = loop.left.region.address();
             int key = loop.left.region.remoteKey();
             for (int i = 0; i < 2; i++) {
-                loop.left.queuePair.receiveQueue().receive(i).piece(loop.left.region, 32_768, 64);
+                loop.left.queuePair.receiveQueue().receive(i).sge(loop.left.region, 32_768, 64);
             }
             loop.left.queuePair.receiveQueue().flush();
             region.segment().setString(0, "built");
             builder.start();
             assertThatThrownBy(builder::start).isInstanceOf(IllegalStateException.class);
-            builder.send(1, SIGNALED).piece(region, 0, 6);
+            builder.send(1, SIGNALED).sge(region, 0, 6);
             builder.send(2, SIGNALED | SendFlags.INLINE).inline(region.segment().asSlice(0, 5));
-            builder.write(3, SIGNALED, remote, key).piece(region, 0, 6);
+            builder.write(3, SIGNALED, remote, key).sge(region, 0, 6);
             builder.complete();
             // A send queue may post to the same queue pair in between.
             building.sendQueue()
                     .write(4, SIGNALED, remote + 100, key)
-                    .piece(region, 0, 6)
+                    .sge(region, 0, 6)
                     .flush();
             for (int id = 1; id <= 4; id++) {
                 Completion done = side.next();
@@ -423,11 +423,11 @@ class VerbsSurfaceTest {
             assertThatThrownBy(() -> builder.flush(1, 0, remote, key, 8, false, false))
                     .hasMessageContaining("FLUSH is not among");
             builder.write(8, SIGNALED, remote, key);
-            assertThatThrownBy(() -> builder.piece(region, 4090, 7)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThatThrownBy(() -> builder.sge(region, 4090, 7)).isInstanceOf(IndexOutOfBoundsException.class);
             assertThatThrownBy(builder::complete).hasMessageContaining("abort it");
             builder.abort();
             builder.start();
-            builder.write(9, SIGNALED, remote, key).piece(region, 0, 8);
+            builder.write(9, SIGNALED, remote, key).sge(region, 0, 8);
             builder.complete();
             assertThat(side.next().id()).isEqualTo(9);
         }

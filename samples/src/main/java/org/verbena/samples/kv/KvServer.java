@@ -93,7 +93,10 @@ public final class KvServer implements Callable<Integer> {
         Service(String provider, String host, int port, KvFormat.Geometry geometry) {
             store = new KvStore(geometry);
             try {
-                server = RdmaServer.builder().provider(provider).threads(1).bind(host, port, this::onRequest);
+                server = RdmaServer.builder()
+                        .provider(provider)
+                        .threadsPerProvider(1)
+                        .bind(host, port, this::onRequest);
             } catch (RuntimeException failure) {
                 store.close();
                 throw failure;

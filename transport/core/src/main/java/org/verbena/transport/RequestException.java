@@ -39,7 +39,7 @@ public sealed class RequestException extends RdmaException {
 
     /**
      * The peer's handler threw instead of replying. The peer's log has the exception, and so has this message if the
-     * server was built with {@code describeFailures}.
+     * server was built with {@code discloseErrors}.
      */
     public static final class Failed extends RequestException {
         @Serial

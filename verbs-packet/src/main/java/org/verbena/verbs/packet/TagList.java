@@ -25,7 +25,7 @@ import org.verbena.verbs.packet.ffm.PacketOps;
  * others take an ordinary receive.
  *
  * <pre>{@code
- * int slot = list.add(1, true, 42, tag, -1L).piece(region, 0, 4096).slot();
+ * int slot = list.add(1, true, 42, tag, -1L).sge(region, 0, 4096).slot();
  * list.flush();
  * int handle = list.handle(slot);           // until the slot is used again
  * list.remove(2, true, handle).flush();
@@ -180,11 +180,11 @@ public final class TagList extends PacketBatch implements AutoCloseable {
      *     operation is not staged
      * @throws IllegalStateException the operation begun last adds no tag
      */
-    public TagList piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
+    public TagList sge(MemoryRegion region, long offsetBytes, int lengthBytes) {
         if (memory.get(CStruct.ENUM, current() + IbvOpsWr.OPCODE) != ADD) {
             throw new IllegalStateException("only an operation that adds a tag has memory");
         }
-        checkPiece(region, offsetBytes, lengthBytes, LOCAL_WRITE);
+        checkSge(region, offsetBytes, lengthBytes, LOCAL_WRITE);
         int count = addSge(region.address() + offsetBytes, lengthBytes, region.localKey());
         memory.set(CStruct.I32, current() + IbvOpsWr.TM_ADD_NUM_SGE, count);
         return this;

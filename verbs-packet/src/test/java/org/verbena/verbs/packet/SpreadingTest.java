@@ -112,7 +112,7 @@ class SpreadingTest {
     void receivesArePostedUntilItIsFull() {
         ReceiveQueue receives = queue.receiveQueue();
         for (int id = 0; id < 4; id++) {
-            receives.receive(id).piece(region, id, 8).piece(region, 32, 4);
+            receives.receive(id).sge(region, id, 8).sge(region, 32, 4);
         }
         receives.flush();
         assertThat(Stub.postedCount()).isEqualTo(4);
@@ -124,8 +124,7 @@ class SpreadingTest {
                 .hasMessageContaining("ibv_post_wq_recv")
                 .hasMessageContaining("the receive work queue is full");
         receives.discard();
-        assertThatThrownBy(() -> receives.receive(5).piece(region, 60, 8))
-                .isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> receives.receive(5).sge(region, 60, 8)).isInstanceOf(IndexOutOfBoundsException.class);
     }
 
     @Test

@@ -71,7 +71,7 @@ class TagListTest {
         assertThat(Stub.number("stub_argument", 3)).isEqualTo(completions.nativeAddress());
         assertThat(list.capacityWrs()).isEqualTo(3);
         assertThat(list.maxSges()).isEqualTo(2);
-        list.queue().receiveQueue().receive(1).piece(region, 0, 8);
+        list.queue().receiveQueue().receive(1).sge(region, 0, 8);
         list.queue().receiveQueue().flush();
         assertThat(Stub.postedCount()).isEqualTo(1);
         assertThatIllegalStateException().isThrownBy(completions::close).withMessageContaining("SharedReceiveQueue");
@@ -86,8 +86,8 @@ class TagListTest {
     @Test
     void operationsArriveAsGivenAndGiveHandles() {
         int first = list.add(1, true, 42, 0x1234, -1)
-                .piece(region, 8, 16)
-                .piece(region, 32, 4)
+                .sge(region, 8, 16)
+                .sge(region, 32, 4)
                 .slot();
         int second = list.add(2, false, 43, 0x8000000000000000L, 0xff00000000000000L)
                 .processed(-1)
@@ -162,17 +162,17 @@ class TagListTest {
         assertThat(list.stagedWrs()).isZero();
         list.remove(1, true, 7);
         assertThatIllegalStateException()
-                .isThrownBy(() -> list.piece(region, 0, 8))
+                .isThrownBy(() -> list.sge(region, 0, 8))
                 .withMessageContaining("adds a tag");
         list.discard();
-        assertThatIllegalStateException().isThrownBy(() -> list.piece(region, 0, 8));
+        assertThatIllegalStateException().isThrownBy(() -> list.sge(region, 0, 8));
         assertThatIllegalStateException().isThrownBy(list::slot);
         assertThatIllegalStateException().isThrownBy(() -> list.processed(1));
         list.add(2, true, 2, 2, -1);
-        assertThatThrownBy(() -> list.piece(region, 60, 8)).isInstanceOf(IndexOutOfBoundsException.class);
-        list.add(2, true, 2, 2, -1).piece(region, 0, 1).piece(region, 0, 1);
+        assertThatThrownBy(() -> list.sge(region, 60, 8)).isInstanceOf(IndexOutOfBoundsException.class);
+        list.add(2, true, 2, 2, -1).sge(region, 0, 1).sge(region, 0, 1);
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> list.piece(region, 0, 1))
+                .isThrownBy(() -> list.sge(region, 0, 1))
                 .withMessageContaining("more than 2");
         assertThat(list.stagedWrs()).isZero();
         TagList gone = TagList.create(domain, 1, 1, 1, 1, completions);

@@ -2,7 +2,7 @@ package org.verbena.verbs.ffm;
 
 import java.lang.foreign.StructLayout;
 
-/** {@code struct ibv_sge}: a piece of registered memory. Source: infiniband/verbs.h */
+/** {@code struct ibv_sge}: an SGE: a range of registered memory. Source: infiniband/verbs.h */
 public final class IbvSge {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ibv_sge", CStruct.U64.withName("addr"), CStruct.U32.withName("length"), CStruct.U32.withName("lkey"));

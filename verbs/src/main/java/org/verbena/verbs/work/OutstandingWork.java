@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>{@code
  * OutstandingWork<Request> outstanding = new OutstandingWork<>(depth);
  * long id = outstanding.put(request);
- * queuePair.sendQueue().send(id, SendFlags.SIGNALED).piece(region, 0, length).flush();
+ * queuePair.sendQueue().send(id, SendFlags.SIGNALED).sge(region, 0, length).flush();
  * ...
  * Request request = outstanding.take(completions.workRequestId(i));
  * if (request != null) {

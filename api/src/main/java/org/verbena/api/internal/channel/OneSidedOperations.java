@@ -37,8 +37,8 @@ import org.verbena.transport.spi.ScatterGatherList;
 public final class OneSidedOperations {
     private static final Logger LOG = LoggerFactory.getLogger(OneSidedOperations.class);
 
-    /** The number of pieces that an operation on buffers may have without allocating a list. */
-    private static final int USUAL_PIECES = 64;
+    /** The number of SGEs that an operation on buffers may have without allocating a list. */
+    private static final int USUAL_SGES = 64;
 
     /** The size of an atomic's operand. */
     private static final int ATOMIC_BYTES = 8;
@@ -63,7 +63,7 @@ public final class OneSidedOperations {
     private final Runnable flush = this::flush0;
 
     /** Event loop only: filled and read within one call. */
-    private final ScatterGatherList usualList = new ScatterGatherList(USUAL_PIECES);
+    private final ScatterGatherList usualList = new ScatterGatherList(USUAL_SGES);
 
     /** Event loop only: whether a task that flushes is on its way. */
     private boolean flushScheduled;
@@ -171,8 +171,8 @@ public final class OneSidedOperations {
         }
     }
 
-    private ScatterGatherList listFor(int pieces) {
-        return pieces <= USUAL_PIECES ? usualList.clear() : new ScatterGatherList(pieces);
+    private ScatterGatherList listFor(int sges) {
+        return sges <= USUAL_SGES ? usualList.clear() : new ScatterGatherList(sges);
     }
 
     private static boolean isOutside(RegisteredMemory region, long offsetBytes, int bytes) {
@@ -511,13 +511,13 @@ public final class OneSidedOperations {
         /** The buffers' own registered memory, or null if any of it is not registered. */
         final @Nullable ScatterGatherList gather0(MemoryDomain domain) {
             MessageBuffers registered = ChannelBuffers.SOURCE.forDomain(domain);
-            int pieces = 0;
+            int sges = 0;
             for (int i = 0; i < count(); i++) {
-                pieces += Math.max(1, buffer(i).nioBufferCount());
+                sges += Math.max(1, buffer(i).nioBufferCount());
             }
-            ScatterGatherList list = listFor(pieces);
+            ScatterGatherList list = listFor(sges);
             for (int i = 0; i < count(); i++) {
-                if (bytes(i) > 0 && registered.gather(buffer(i), index(i), bytes(i), pieces, list) < bytes(i)) {
+                if (bytes(i) > 0 && registered.gather(buffer(i), index(i), bytes(i), sges, list) < bytes(i)) {
                     return null;
                 }
             }

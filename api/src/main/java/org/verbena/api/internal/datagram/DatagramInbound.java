@@ -51,7 +51,7 @@ public final class DatagramInbound {
     private final DatagramCounters counters;
     private final int receives;
     private final int receiveBytes;
-    private final ScatterGatherList piece = new ScatterGatherList(1);
+    private final ScatterGatherList sge = new ScatterGatherList(1);
     private final GlobalRouteHeader header = new GlobalRouteHeader();
     private final ArrayDeque<ByteBuf> posted = new ArrayDeque<>();
     private final ArrayDeque<DatagramPacket> arrived = new ArrayDeque<>();
@@ -128,9 +128,9 @@ public final class DatagramInbound {
             retryLater0();
             return false;
         }
-        RegisteredByteBuf.gather(memory, 0, receiveBytes, endpoint.memoryDomain(), piece);
-        boolean isPosted = endpoint.postReceive(0, piece);
-        piece.clear();
+        RegisteredByteBuf.gather(memory, 0, receiveBytes, endpoint.memoryDomain(), sge);
+        boolean isPosted = endpoint.postReceive(0, sge);
+        sge.clear();
         if (!isPosted) {
             memory.release();
             return false;

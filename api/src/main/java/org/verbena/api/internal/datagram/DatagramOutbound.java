@@ -25,7 +25,7 @@ public final class DatagramOutbound {
     private final DatagramEndpoint endpoint;
     private final MessageBuffers buffers;
     private final DatagramCounters counters;
-    private final ScatterGatherList pieces;
+    private final ScatterGatherList sges;
     private final ChannelOutboundBuffer.MessageProcessor handOver = this::handOver0;
     private final ArrayDeque<Outgoing> out = new ArrayDeque<>();
 
@@ -38,7 +38,7 @@ public final class DatagramOutbound {
         this.endpoint = endpoint;
         this.buffers = buffers;
         this.counters = counters;
-        pieces = new ScatterGatherList(endpoint.capabilities().maxSges());
+        sges = new ScatterGatherList(endpoint.capabilities().maxSges());
     }
 
     /** Hands over as much of what was flushed as the device takes. */
@@ -85,9 +85,9 @@ public final class DatagramOutbound {
         ByteBuf memory = memoryOf(datagram.content());
         boolean isPosted = false;
         try {
-            isPosted = endpoint.post(0, pieces, to, datagram.hasImmediateData(), datagram.immediateData());
+            isPosted = endpoint.post(0, sges, to, datagram.hasImmediateData(), datagram.immediateData());
         } finally {
-            pieces.clear();
+            sges.clear();
             if (isPosted) {
                 datagram.posted(memory);
             } else {
@@ -97,13 +97,13 @@ public final class DatagramOutbound {
         return isPosted;
     }
 
-    /** Fills the pieces. What lies outside registered memory is copied: a datagram is short. */
+    /** Fills the SGEs. What lies outside registered memory is copied: a datagram is short. */
     private ByteBuf memoryOf(ByteBuf content) {
         int bytes = content.readableBytes();
-        int count = RegisteredByteBuf.countPieces(content, content.readerIndex(), bytes, endpoint.memoryDomain());
+        int count = RegisteredByteBuf.countSges(content, content.readerIndex(), bytes, endpoint.memoryDomain());
         if (count >= 0
                 && count <= endpoint.capabilities().maxSges()
-                && RegisteredByteBuf.gather(content, endpoint.memoryDomain(), pieces)) {
+                && RegisteredByteBuf.gather(content, endpoint.memoryDomain(), sges)) {
             return content.retain();
         }
         ByteBuf copy = buffers.tryAllocateSend(bytes);
@@ -112,7 +112,7 @@ public final class DatagramOutbound {
                     + " bytes from: release buffers, or raise org.verbena.buffers.maxRegisteredBytes");
         }
         copy.writeBytes(content, content.readerIndex(), bytes);
-        RegisteredByteBuf.gather(copy, endpoint.memoryDomain(), pieces);
+        RegisteredByteBuf.gather(copy, endpoint.memoryDomain(), sges);
         return copy;
     }
 

@@ -366,7 +366,7 @@ public final class LadderConnect<C extends Channel> {
         if (ended) {
             return; // end0 has closed it
         }
-        rungs.forEach(this::look0); // a better one may have come up, or failed, at the same time
+        rungs.forEach(this::settleAttempt0); // a better one may have come up, or failed, at the same time
         proceed0();
     }
 
@@ -380,7 +380,7 @@ public final class LadderConnect<C extends Channel> {
     }
 
     /** Takes what has become of a rung's attempt. */
-    private void look0(Rung rung) {
+    private void settleAttempt0(Rung rung) {
         ChannelFuture connecting = rung.connecting;
         if (rung.phase != Phase.BEGUN || connecting == null || !connecting.isDone()) {
             return;
@@ -508,7 +508,7 @@ public final class LadderConnect<C extends Channel> {
     }
 
     private long saturatedNanos() {
-        return TimeUnit.NANOSECONDS.convert(options.memory());
+        return TimeUnit.NANOSECONDS.convert(options.forgetAfter());
     }
 
     /** Ends the climb, and closes all that is not chosen. */

@@ -325,7 +325,7 @@ final class PingPongSession implements AutoCloseable {
 
     private void postReceives() {
         while (posted < plan.receiveDepth() && !receives.isFull()) {
-            receives.receive(RECEIVE).piece(memory.region(), memory.receiveOffset(), memory.receiveBytes());
+            receives.receive(RECEIVE).sge(memory.region(), memory.receiveOffset(), memory.receiveBytes());
             posted++;
         }
         receives.flush();
@@ -352,7 +352,7 @@ final class PingPongSession implements AutoCloseable {
             if ((sendFlags & SendFlags.INLINE) != 0) {
                 builder.inline(memory.message());
             } else {
-                builder.piece(memory.region(), memory.messageOffset(), plan.sizeBytes());
+                builder.sge(memory.region(), memory.messageOffset(), plan.sizeBytes());
             }
         } catch (RuntimeException refused) {
             builder.abort();
@@ -366,7 +366,7 @@ final class PingPongSession implements AutoCloseable {
         if (destination != null) {
             queue.to(destination.handle(), destination.queuePairNumber(), QUEUE_KEY);
         }
-        queue.piece(memory.region(), memory.messageOffset(), plan.sizeBytes()).flush();
+        queue.sge(memory.region(), memory.messageOffset(), plan.sizeBytes()).flush();
     }
 
     private void print(String which, QueuePairAddress address) {

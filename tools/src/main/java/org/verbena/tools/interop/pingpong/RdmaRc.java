@@ -114,7 +114,7 @@ public final class RdmaRc implements Callable<Integer> {
                 queuePair
                         .receiveQueue()
                         .receive(WORK_ID)
-                        .piece(region, 0, BUFFER_BYTES)
+                        .sge(region, 0, BUFFER_BYTES)
                         .flush();
             }
             QueuePairAddress found = PingPongSession.addressOf(path, queuePair);
@@ -142,7 +142,7 @@ public final class RdmaRc implements Callable<Integer> {
         queuePair
                 .sendQueue()
                 .send(WORK_ID, SendFlags.SIGNALED)
-                .piece(region, 0, TEXT_BYTES)
+                .sge(region, 0, TEXT_BYTES)
                 .flush();
         awaitCompletion(completions, polled);
         put(region.segment(), "a text to read");
@@ -165,7 +165,7 @@ public final class RdmaRc implements Callable<Integer> {
         queuePair
                 .sendQueue()
                 .read(WORK_ID, SendFlags.SIGNALED, remote.bufferAddress(), remote.remoteKey())
-                .piece(region, 0, TEXT_BYTES)
+                .sge(region, 0, TEXT_BYTES)
                 .flush();
         awaitCompletion(completions, polled);
         print("read: " + textOf(region));
@@ -173,7 +173,7 @@ public final class RdmaRc implements Callable<Integer> {
         queuePair
                 .sendQueue()
                 .write(WORK_ID, SendFlags.SIGNALED, remote.bufferAddress(), remote.remoteKey())
-                .piece(region, 0, TEXT_BYTES)
+                .sge(region, 0, TEXT_BYTES)
                 .flush();
         awaitCompletion(completions, polled);
         exchange.synchronize('W');

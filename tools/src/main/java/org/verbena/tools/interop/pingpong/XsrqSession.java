@@ -314,7 +314,7 @@ final class XsrqSession implements AutoCloseable {
     // ---- what goes over the device
 
     private void postReceive() {
-        shared.receiveQueue().receive(0).piece(memory.region(), memory.messageOffset(), sizeBytes);
+        shared.receiveQueue().receive(0).sge(memory.region(), memory.messageOffset(), sizeBytes);
         shared.receiveQueue().flush();
     }
 
@@ -326,7 +326,7 @@ final class XsrqSession implements AutoCloseable {
         by.sendQueue()
                 .send(to.index, SendFlags.SIGNALED)
                 .toSharedReceiveQueue(to.sharedNumber)
-                .piece(memory.region(), memory.messageOffset(), sizeBytes)
+                .sge(memory.region(), memory.messageOffset(), sizeBytes)
                 .flush();
         to.sends++;
         sendsOut++;

@@ -311,7 +311,7 @@ final class RpingConnection implements AutoCloseable {
         queuePair
                 .receiveQueue()
                 .receive(RECEIVE_ID)
-                .piece(received, 0, ADVERTISEMENT_BYTES)
+                .sge(received, 0, ADVERTISEMENT_BYTES)
                 .flush();
     }
 
@@ -333,7 +333,7 @@ final class RpingConnection implements AutoCloseable {
         queuePair
                 .sendQueue()
                 .send(SEND_ID, SendFlags.SIGNALED)
-                .piece(sent, 0, ADVERTISEMENT_BYTES)
+                .sge(sent, 0, ADVERTISEMENT_BYTES)
                 .flush();
     }
 
@@ -357,7 +357,7 @@ final class RpingConnection implements AutoCloseable {
         queuePair
                 .sendQueue()
                 .read(READ_ID, SendFlags.SIGNALED, from.address(), from.remoteKey())
-                .piece(data, 0, from.lengthBytes())
+                .sge(data, 0, from.lengthBytes())
                 .flush();
         awaitTransfer("reading the peer's ping");
     }
@@ -367,7 +367,7 @@ final class RpingConnection implements AutoCloseable {
         queuePair
                 .sendQueue()
                 .write(WRITE_ID, SendFlags.SIGNALED, to.address(), to.remoteKey())
-                .piece(data, 0, lengthBytes)
+                .sge(data, 0, lengthBytes)
                 .flush();
         awaitTransfer("writing to the peer");
     }

@@ -87,7 +87,7 @@ final class TutorialConnection implements AutoCloseable {
         queuePair
                 .receiveQueue()
                 .receive(RECEIVE_ID)
-                .piece(received, 0, BUFFER_BYTES)
+                .sge(received, 0, BUFFER_BYTES)
                 .flush();
         outstanding++;
     }
@@ -97,7 +97,7 @@ final class TutorialConnection implements AutoCloseable {
         queuePair
                 .sendQueue()
                 .send(SEND_ID, SendFlags.SIGNALED)
-                .piece(sent, 0, BUFFER_BYTES)
+                .sge(sent, 0, BUFFER_BYTES)
                 .flush();
         outstanding++;
     }

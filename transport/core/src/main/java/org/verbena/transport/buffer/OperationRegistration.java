@@ -53,7 +53,7 @@ public final class OperationRegistration {
      * @param buffer direct: a composite, or a slice of one
      * @param index where the part begins
      * @param lengthBytes its length, 1 or more
-     * @param maxPieces the most regions to make
+     * @param maxSges the most regions to make
      * @param domain where to register
      * @param access the rights of the regions
      * @return the regions, in the order of the bytes, which the caller closes; empty if some of the bytes are on the
@@ -61,29 +61,29 @@ public final class OperationRegistration {
      * @throws IndexOutOfBoundsException outside the buffer
      * @throws org.verbena.transport.RdmaException the device refused one; none is left registered
      */
-    public static List<RegisteredMemory> registerPieces(
+    public static List<RegisteredMemory> registerSges(
             ByteBuf buffer,
             int index,
             int lengthBytes,
-            int maxPieces,
+            int maxSges,
             MemoryDomain domain,
             Set<MemoryDomain.Access> access) {
         if (buffer.nioBufferCount() < 1) {
             return List.of();
         }
-        List<MemorySegment> pieces = new ArrayList<>();
+        List<MemorySegment> sges = new ArrayList<>();
         for (ByteBuffer part : buffer.nioBuffers(index, lengthBytes)) {
             if (part.hasRemaining()) {
-                if (!part.isDirect() || pieces.size() == maxPieces) {
+                if (!part.isDirect() || sges.size() == maxSges) {
                     return List.of();
                 }
-                pieces.add(segmentOf(MemorySegment.ofBuffer(part).address(), part.remaining()));
+                sges.add(segmentOf(MemorySegment.ofBuffer(part).address(), part.remaining()));
             }
         }
-        List<RegisteredMemory> regions = new ArrayList<>(pieces.size());
+        List<RegisteredMemory> regions = new ArrayList<>(sges.size());
         try {
-            for (MemorySegment piece : pieces) {
-                regions.add(register(buffer, piece, domain, access));
+            for (MemorySegment sge : sges) {
+                regions.add(register(buffer, sge, domain, access));
             }
         } catch (Throwable failure) {
             regions.forEach(RegisteredMemory::close);

@@ -174,11 +174,11 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
      *
      * @param buffer any buffer
      * @param domain the memory domain of the work request's endpoint
-     * @param pieces receives the elements; must have room for {@link #countPieces}
+     * @param sges receives the elements; must have room for {@link #countSges}
      * @return false if any part of the buffer is outside the memory registered in this domain; then nothing is added
      */
-    public static boolean gather(ByteBuf buffer, MemoryDomain domain, ScatterGatherList pieces) {
-        return gather(buffer, buffer.readerIndex(), buffer.readableBytes(), domain, pieces);
+    public static boolean gather(ByteBuf buffer, MemoryDomain domain, ScatterGatherList sges) {
+        return gather(buffer, buffer.readerIndex(), buffer.readableBytes(), domain, sges);
     }
 
     /**
@@ -188,21 +188,21 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
      * @param index where the part begins
      * @param lengthBytes its length; 0 adds nothing
      * @param domain the memory domain of the work request's endpoint
-     * @param pieces receives the elements; must have room for {@link #countPieces}
+     * @param sges receives the elements; must have room for {@link #countSges}
      * @return false if any of it is outside the memory registered in this domain; then nothing is added
      * @throws IndexOutOfBoundsException outside the buffer, or more elements than there is room for
      */
     public static boolean gather(
-            ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain, ScatterGatherList pieces) {
+            ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain, ScatterGatherList sges) {
         checkPart(buffer, index, lengthBytes);
         if (!(buffer instanceof CompositeByteBuf)) {
             RegisteredByteBuf root = rootOf(buffer);
             if (root != null) {
-                return visitRoot(root, buffer, index, lengthBytes, domain, pieces) != FOREIGN;
+                return visitRoot(root, buffer, index, lengthBytes, domain, sges) != FOREIGN;
             }
         }
         return visit(buffer, index, lengthBytes, domain, null) != FOREIGN
-                && visit(buffer, index, lengthBytes, domain, pieces) != FOREIGN;
+                && visit(buffer, index, lengthBytes, domain, sges) != FOREIGN;
     }
 
     /**
@@ -214,7 +214,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
      * @param domain the memory domain of the work request's endpoint
      * @return -1 if any of it is outside the memory registered in this domain
      */
-    public static int countPieces(ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain) {
+    public static int countSges(ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain) {
         checkPart(buffer, index, lengthBytes);
         return visit(buffer, index, lengthBytes, domain, null);
     }
@@ -237,19 +237,19 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     }
 
     private static int visit(
-            ByteBuf buffer, int index, int length, MemoryDomain domain, @Nullable ScatterGatherList pieces) {
+            ByteBuf buffer, int index, int length, MemoryDomain domain, @Nullable ScatterGatherList sges) {
         if (length == 0) {
             return 0;
         }
         if (buffer instanceof CompositeByteBuf composite) {
-            return visitComposite(composite, index, length, domain, pieces);
+            return visitComposite(composite, index, length, domain, sges);
         }
         for (ByteBuf b = buffer; b != null; b = b.unwrap()) {
             if (b instanceof RegisteredByteBuf root) {
-                return visitRoot(root, buffer, index, length, domain, pieces);
+                return visitRoot(root, buffer, index, length, domain, sges);
             }
             if (b instanceof CompositeByteBuf composite) {
-                return visitViewOfComposite(composite, buffer, index, length, domain, pieces);
+                return visitViewOfComposite(composite, buffer, index, length, domain, sges);
             }
         }
         return FOREIGN;
@@ -261,7 +261,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
             int index,
             int length,
             MemoryDomain domain,
-            @Nullable ScatterGatherList pieces) {
+            @Nullable ScatterGatherList sges) {
         if (!root.pool.domain().equals(domain) || !view.hasMemoryAddress()) {
             return FOREIGN;
         }
@@ -269,19 +269,15 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
             return 0;
         }
         RegisteredMemory region = root.region();
-        if (pieces != null) {
+        if (sges != null) {
             // Views add their offset to the address; nothing else reveals it.
-            pieces.addHeld(region, view.memoryAddress() + index - region.address(), length);
+            sges.addHeld(region, view.memoryAddress() + index - region.address(), length);
         }
         return 1;
     }
 
     private static int visitComposite(
-            CompositeByteBuf composite,
-            int index,
-            int length,
-            MemoryDomain domain,
-            @Nullable ScatterGatherList pieces) {
+            CompositeByteBuf composite, int index, int length, MemoryDomain domain, @Nullable ScatterGatherList sges) {
         int count = 0;
         int component = composite.toComponentIndex(index);
         int at = index;
@@ -290,7 +286,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
             ByteBuf part = composite.internalComponent(component);
             int from = at - composite.toByteIndex(component);
             int partLength = Math.min(left, part.capacity() - from);
-            int added = visit(part, from, partLength, domain, pieces);
+            int added = visit(part, from, partLength, domain, sges);
             if (added == FOREIGN) {
                 return FOREIGN;
             }
@@ -312,7 +308,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
             int index,
             int length,
             MemoryDomain domain,
-            @Nullable ScatterGatherList pieces) {
+            @Nullable ScatterGatherList sges) {
         List<RegisteredByteBuf> roots = new ArrayList<>();
         collectRoots(composite, roots);
         int count = 0;
@@ -324,8 +320,8 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
             if (region == null) {
                 return FOREIGN;
             }
-            if (pieces != null) {
-                pieces.addHeld(region, MemorySegment.ofBuffer(part).address() - region.address(), part.remaining());
+            if (sges != null) {
+                sges.addHeld(region, MemorySegment.ofBuffer(part).address() - region.address(), part.remaining());
             }
             count++;
         }

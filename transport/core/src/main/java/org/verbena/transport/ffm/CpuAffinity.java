@@ -27,8 +27,8 @@ public final class CpuAffinity {
      * Binds the calling thread, a platform thread, to one processor.
      *
      * @param cpu its number, 0 to {@link #HIGHEST_CPU}
-     * @return 0, or the errno, {@link Errno#EINVAL} for one that is not there or not allowed: then the thread runs where it
-     *     did. Source: sched_setaffinity(2)
+     * @return 0, or the errno, {@link Errno#EINVAL} for one that is not there or not allowed: then the thread runs
+     *     where it did. Source: sched_setaffinity(2)
      */
     public static int pin(int cpu) {
         try (Arena arena = Arena.ofConfined()) {

@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the bytes of an incoming message go: the pieces of a receive, or of a read, filled front to back. Not
+ * Where the bytes of an incoming message go: the SGEs of a receive, or of a read, filled front to back. Not
  * thread-safe; confined to the loop's thread.
  */
 public final class Placement {
@@ -25,7 +25,7 @@ public final class Placement {
     /**
      * Nowhere, yet.
      *
-     * @param maxSges the most pieces
+     * @param maxSges the most SGEs
      */
     public Placement(int maxSges) {
         regions = new @Nullable SoftwareMemory[maxSges];
@@ -34,21 +34,21 @@ public final class Placement {
     }
 
     /**
-     * Begins a message. The pieces follow.
+     * Begins a message. The SGEs follow.
      *
      * @param id of the receive
-     * @param totalBytes room in all pieces
-     * @param pieces how many there will be
+     * @param totalBytes room in all SGEs
+     * @param sges how many there will be
      * @param held whether somebody else keeps the regions open until the message has ended
      * @throws IllegalStateException a message is in progress, whose receive would be lost
      */
-    public void begin(long id, int totalBytes, int pieces, boolean held) {
+    public void begin(long id, int totalBytes, int sges, boolean held) {
         if (active) {
             throw new IllegalStateException("work " + id + " where " + workId + " is in progress");
         }
         workId = id;
         capacityBytes = totalBytes;
-        count = pieces;
+        count = sges;
         sge = 0;
         sgeBytes = 0;
         placedBytes = 0;
@@ -56,7 +56,7 @@ public final class Placement {
         heldByOthers = held;
     }
 
-    public void setPiece(int index, SoftwareMemory region, long offset, int length) {
+    public void setSge(int index, SoftwareMemory region, long offset, int length) {
         regions[index] = region;
         offsets[index] = offset;
         lengths[index] = length;
@@ -105,7 +105,7 @@ public final class Placement {
         placedBytes += bytes;
     }
 
-    @SuppressWarnings("NullAway") // the current piece is always there
+    @SuppressWarnings("NullAway") // the current SGE is always there
     private SoftwareMemory region() {
         return regions[sge];
     }

@@ -36,7 +36,7 @@ public final class SendRing extends WorkRing {
      * An empty queue.
      *
      * @param depth the most it holds
-     * @param maxSges pieces of a work request
+     * @param maxSges SGEs of a work request
      * @param maxInlineBytes payload of an inline one
      */
     public SendRing(int depth, int maxSges, int maxInlineBytes) {
@@ -204,10 +204,10 @@ public final class SendRing extends WorkRing {
      * @param into empty
      */
     public void aim(int slot, Placement into) {
-        int pieces = sgeCount(slot);
-        into.begin(workId(slot), totalBytes(slot), pieces, true);
-        for (int i = 0; i < pieces; i++) {
-            into.setPiece(i, region(slot, i), offset(slot, i), length(slot, i));
+        int sges = sgeCount(slot);
+        into.begin(workId(slot), totalBytes(slot), sges, true);
+        for (int i = 0; i < sges; i++) {
+            into.setSge(i, region(slot, i), offset(slot, i), length(slot, i));
         }
     }
 

@@ -190,7 +190,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
                 .build();
     }
 
-    /** The most pieces that a receive may have. */
+    /** The most SGEs that a receive may have. */
     protected final int maxReceiveSges() {
         return sharedQueue == null ? options.maxSges() : Math.max(options.maxSges(), SoftwareReceiveQueue.MAX_SGES);
     }

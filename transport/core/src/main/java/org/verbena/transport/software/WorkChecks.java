@@ -9,14 +9,14 @@ public final class WorkChecks {
     private WorkChecks() {}
 
     /**
-     * Checks a receive's pieces.
+     * Checks a receive's SGEs.
      *
      * @param domain where they must be registered
      * @param maxSges how many there may be
-     * @param buffers the pieces
+     * @param buffers the SGEs
      */
     public static void checkReceive(SoftwareDomain domain, int maxSges, ScatterGatherList buffers) {
-        checkPieces(domain, maxSges, buffers, true);
+        checkSges(domain, maxSges, buffers, true);
         if (buffers.totalBytes() > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(
                     "a receive of " + buffers.totalBytes() + " bytes is over the limit of " + Integer.MAX_VALUE);
@@ -26,7 +26,7 @@ public final class WorkChecks {
     /**
      * Checks a request's local memory.
      *
-     * @param domain where its pieces must be registered
+     * @param domain where its SGEs must be registered
      * @param maxSges how many there may be
      * @param maxInlineBytes payload of an inline one
      * @param work to be posted
@@ -35,7 +35,7 @@ public final class WorkChecks {
         ScatterGatherList buffers = work.buffers();
         WorkRequest.Opcode opcode = work.opcode();
         boolean answered = isAnswered(opcode);
-        checkPieces(domain, maxSges, buffers, answered);
+        checkSges(domain, maxSges, buffers, answered);
         if (buffers.totalBytes() > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(
                     opcode + " of " + buffers.totalBytes() + " bytes is over the limit of " + Integer.MAX_VALUE);
@@ -97,7 +97,7 @@ public final class WorkChecks {
         return new UnsupportedOperationException("the peer " + peer + " is not known to support " + what + " ");
     }
 
-    private static void checkPieces(SoftwareDomain domain, int maxSges, ScatterGatherList buffers, boolean written) {
+    private static void checkSges(SoftwareDomain domain, int maxSges, ScatterGatherList buffers, boolean written) {
         int count = buffers.count();
         if (count > maxSges) {
             throw new IllegalArgumentException(count + " elements are over the limit of " + maxSges);
@@ -105,11 +105,11 @@ public final class WorkChecks {
         for (int i = 0; i < count; i++) {
             if (!(buffers.region(i) instanceof SoftwareMemory memory) || memory.domain() != domain) {
                 throw new IllegalArgumentException(
-                        "piece " + i + " is not registered with this endpoint's memory domain");
+                        "SGE " + i + " is not registered with this endpoint's memory domain");
             }
             if (written && !memory.allows(MemoryDomain.Access.LOCAL_WRITE)) {
                 throw new IllegalArgumentException(
-                        "piece " + i + " lies in memory registered without LOCAL_WRITE, which receives and reads need");
+                        "SGE " + i + " lies in memory registered without LOCAL_WRITE, which receives and reads need");
             }
         }
     }

@@ -38,7 +38,7 @@ public class WorkRing {
      * An empty ring.
      *
      * @param depth the most it holds
-     * @param maxSges pieces a work request has at the most
+     * @param maxSges SGEs a work request has at the most
      */
     public WorkRing(int depth, int maxSges) {
         this.depth = depth;
@@ -113,7 +113,7 @@ public class WorkRing {
             if (byPoster ? region.isGone() : region.isClosed() || !region.tryRetain()) {
                 sgeCounts[slot] = i;
                 releaseRegions(slot);
-                throw new IllegalStateException("piece " + i + " lies in registered memory that is closed");
+                throw new IllegalStateException("SGE " + i + " lies in registered memory that is closed");
             }
             regions[base + i] = region;
             offsets[base + i] = buffers.address(i) - region.address();
@@ -177,7 +177,7 @@ public class WorkRing {
         return totals[slot];
     }
 
-    @SuppressWarnings("NullAway") // only asked for pieces that are there
+    @SuppressWarnings("NullAway") // only asked for SGEs that are there
     public final SoftwareMemory region(int slot, int sge) {
         return regions[slot * maxSges + sge];
     }
@@ -235,7 +235,7 @@ public class WorkRing {
         int count = sgeCounts[slot];
         receive.begin(workIds[slot], totals[slot], count, heldByPoster[slot]);
         for (int i = 0; i < count; i++) {
-            receive.setPiece(i, region(slot, i), offsets[base + i], lengths[base + i]);
+            receive.setSge(i, region(slot, i), offsets[base + i], lengths[base + i]);
             regions[base + i] = null;
         }
         sgeCounts[slot] = 0;

@@ -79,7 +79,7 @@ public final class ScatterGatherList {
                     + " are outside a region of " + region.lengthBytes() + " bytes");
         }
         if (count == regions.length) {
-            throw new IndexOutOfBoundsException("a list of " + count + " pieces is full");
+            throw new IndexOutOfBoundsException("a list of " + count + " SGEs is full");
         }
         regions[count] = region;
         addresses[count] = region.address() + offsetBytes;

@@ -281,13 +281,13 @@ class LoopCacheTest {
     private long heapBytesOnceWarm() {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long thread = Thread.currentThread().threadId();
-        ScatterGatherList pieces = new ScatterGatherList(2);
+        ScatterGatherList sges = new ScatterGatherList(2);
         long least = Long.MAX_VALUE;
         // On a busy machine the compiler may be late.
         long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (least > 0 && System.nanoTime() < deadlineNanos) {
             long before = threads.getThreadAllocatedBytes(thread);
-            exercise(pieces, 2_000);
+            exercise(sges, 2_000);
             least = Math.min(least, threads.getThreadAllocatedBytes(thread) - before);
         }
         for (int i = 0; i < window.length; i++) {
@@ -299,7 +299,7 @@ class LoopCacheTest {
 
     private final RegisteredByteBuf[] window = new RegisteredByteBuf[16];
 
-    private void exercise(ScatterGatherList pieces, int rounds) {
+    private void exercise(ScatterGatherList sges, int rounds) {
         for (int i = 0; i < rounds; i++) {
             RegisteredByteBuf small = pool.allocate(100);
             RegisteredByteBuf large = pool.allocate(40_000);
@@ -313,8 +313,8 @@ class LoopCacheTest {
                 oldest.release();
             }
             window[i % window.length] = pool.allocate(700_000);
-            pieces.clear();
-            if (!RegisteredByteBuf.gather(large, domain, pieces) || !RegisteredByteBuf.gather(grown, domain, pieces)) {
+            sges.clear();
+            if (!RegisteredByteBuf.gather(large, domain, sges) || !RegisteredByteBuf.gather(grown, domain, sges)) {
                 throw new AssertionError("not registered");
             }
             small.release();

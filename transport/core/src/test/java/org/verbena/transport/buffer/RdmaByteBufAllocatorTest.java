@@ -44,7 +44,7 @@ class RdmaByteBufAllocatorTest {
     }
 
     private boolean isRegistered(ByteBuf buffer) {
-        return RegisteredByteBuf.countPieces(buffer, 0, 1, domain) == 1;
+        return RegisteredByteBuf.countSges(buffer, 0, 1, domain) == 1;
     }
 
     @Test
@@ -81,9 +81,9 @@ class RdmaByteBufAllocatorTest {
     void givesCompositesThatGather() {
         CompositeByteBuf both = allocator.compositeBuffer();
         both.addComponent(true, allocator.buffer(8).writeLong(1)).writeInt(2);
-        ScatterGatherList pieces = new ScatterGatherList(4);
-        assertThat(RegisteredByteBuf.gather(both, domain, pieces)).isTrue();
-        assertThat(pieces.totalBytes()).isEqualTo(12);
+        ScatterGatherList sges = new ScatterGatherList(4);
+        assertThat(RegisteredByteBuf.gather(both, domain, sges)).isTrue();
+        assertThat(sges.totalBytes()).isEqualTo(12);
         both.release();
     }
 
@@ -169,8 +169,8 @@ class RdmaByteBufAllocatorTest {
                 leaky.allocator().buffer(32).release();
             }
             ByteBuf kept = leaky.allocator().buffer(32);
-            ScatterGatherList pieces = new ScatterGatherList(1);
-            assertThat(RegisteredByteBuf.gather(kept.writeInt(1), leakyDomain, pieces))
+            ScatterGatherList sges = new ScatterGatherList(1);
+            assertThat(RegisteredByteBuf.gather(kept.writeInt(1), leakyDomain, sges))
                     .as("leak-tracking wrapper")
                     .isTrue();
             kept.release();

@@ -185,9 +185,9 @@ class RegisteredBufferPoolTest {
                     .isNull();
         }
         long before = 0;
-        for (Map.Entry<Long, Long> piece : ends.entrySet()) {
-            assertThat(piece.getKey()).as("seed %d", seed).isGreaterThanOrEqualTo(before);
-            before = piece.getValue();
+        for (Map.Entry<Long, Long> sge : ends.entrySet()) {
+            assertThat(sge.getKey()).as("seed %d", seed).isGreaterThanOrEqualTo(before);
+            before = sge.getValue();
         }
     }
 
@@ -197,50 +197,50 @@ class RegisteredBufferPoolTest {
         RegisteredByteBuf b = pool.allocate(100);
         a.writeZero(100);
         b.writeZero(100);
-        ScatterGatherList pieces = new ScatterGatherList(8);
+        ScatterGatherList sges = new ScatterGatherList(8);
 
-        assertThat(RegisteredByteBuf.gather(a.skipBytes(3), domain, pieces)).isTrue();
-        assertPiece(pieces, 0, a.memoryAddress() + 3, 97);
+        assertThat(RegisteredByteBuf.gather(a.skipBytes(3), domain, sges)).isTrue();
+        assertSge(sges, 0, a.memoryAddress() + 3, 97);
 
-        pieces.clear();
+        sges.clear();
         assertThat(RegisteredByteBuf.gather(
-                        a.slice(10, 50).slice(5, 20).asReadOnly().duplicate(), domain, pieces))
+                        a.slice(10, 50).slice(5, 20).asReadOnly().duplicate(), domain, sges))
                 .isTrue();
-        assertPiece(pieces, 0, a.memoryAddress() + 15, 20);
+        assertSge(sges, 0, a.memoryAddress() + 15, 20);
 
-        pieces.clear();
+        sges.clear();
         CompositeByteBuf both = Unpooled.compositeBuffer()
                 .addComponent(true, a.retainedSlice(10, 30))
                 .addComponent(true, Unpooled.compositeBuffer().addComponent(true, b.retainedSlice(0, 40)));
-        assertThat(RegisteredByteBuf.gather(both.skipBytes(5), domain, pieces)).isTrue();
-        assertThat(pieces.count()).isEqualTo(2);
-        assertPiece(pieces, 0, a.memoryAddress() + 15, 25);
-        assertPiece(pieces, 1, b.memoryAddress(), 40);
+        assertThat(RegisteredByteBuf.gather(both.skipBytes(5), domain, sges)).isTrue();
+        assertThat(sges.count()).isEqualTo(2);
+        assertSge(sges, 0, a.memoryAddress() + 15, 25);
+        assertSge(sges, 1, b.memoryAddress(), 40);
 
-        pieces.clear();
-        assertThat(RegisteredByteBuf.gather(both.slice(20, 20), domain, pieces)).isTrue();
-        assertThat(pieces.count()).isEqualTo(2);
-        assertPiece(pieces, 0, a.memoryAddress() + 30, 10);
-        assertPiece(pieces, 1, b.memoryAddress(), 10);
-        assertThat(RegisteredByteBuf.countPieces(both, 0, 70, domain)).isEqualTo(2);
+        sges.clear();
+        assertThat(RegisteredByteBuf.gather(both.slice(20, 20), domain, sges)).isTrue();
+        assertThat(sges.count()).isEqualTo(2);
+        assertSge(sges, 0, a.memoryAddress() + 30, 10);
+        assertSge(sges, 1, b.memoryAddress(), 10);
+        assertThat(RegisteredByteBuf.countSges(both, 0, 70, domain)).isEqualTo(2);
 
         both.addComponent(true, Unpooled.buffer(4).writeInt(1));
-        pieces.clear();
-        assertThat(RegisteredByteBuf.gather(both, domain, pieces)).isFalse();
+        sges.clear();
+        assertThat(RegisteredByteBuf.gather(both, domain, sges)).isFalse();
         ByteBuf foreign = Unpooled.directBuffer(4).writeInt(1);
-        assertThat(RegisteredByteBuf.gather(foreign, domain, pieces)).isFalse();
+        assertThat(RegisteredByteBuf.gather(foreign, domain, sges)).isFalse();
         foreign.release();
-        assertThat(RegisteredByteBuf.gather(a, new CountingMemoryDomain(), pieces))
+        assertThat(RegisteredByteBuf.gather(a, new CountingMemoryDomain(), sges))
                 .isFalse();
-        assertThat(pieces.count()).isZero();
+        assertThat(sges.count()).isZero();
         both.release();
         a.release();
         b.release();
     }
 
-    private static void assertPiece(ScatterGatherList pieces, int index, long address, int lengthBytes) {
-        assertThat(pieces.address(index)).isEqualTo(address);
-        assertThat(pieces.length(index)).isEqualTo(lengthBytes);
+    private static void assertSge(ScatterGatherList sges, int index, long address, int lengthBytes) {
+        assertThat(sges.address(index)).isEqualTo(address);
+        assertThat(sges.length(index)).isEqualTo(lengthBytes);
     }
 
     @Test
@@ -369,10 +369,10 @@ class RegisteredBufferPoolTest {
             assertThat(buffer.readInt()).isEqualTo(i);
         }
         assertThat(pool.metrics().grows()).isPositive();
-        ScatterGatherList pieces = new ScatterGatherList(1);
-        assertThat(RegisteredByteBuf.gather(buffer.readerIndex(0), domain, pieces))
+        ScatterGatherList sges = new ScatterGatherList(1);
+        assertThat(RegisteredByteBuf.gather(buffer.readerIndex(0), domain, sges))
                 .isTrue();
-        assertThat(pieces.totalBytes()).isEqualTo(400_000);
+        assertThat(sges.totalBytes()).isEqualTo(400_000);
         buffer.release();
         assertThat(pool.metrics().usedBytes()).isZero();
     }

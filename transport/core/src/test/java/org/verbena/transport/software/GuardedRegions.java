@@ -29,14 +29,14 @@ public final class GuardedRegions implements AutoCloseable {
     public final ConnectionMemory own = new ConnectionMemory(domain);
 
     /** For every peer, with all rights. */
-    public final RegisteredMemory table = domain.register(piece(TABLE_BYTES), Set.of(Access.values()));
+    public final RegisteredMemory table = domain.register(sge(TABLE_BYTES), Set.of(Access.values()));
 
     /** For this peer alone; it may invalidate the key. */
-    public RegisteredMemory lent = own.register(piece(TABLE_BYTES), Access.REMOTE_WRITE, Access.REMOTE_READ);
+    public RegisteredMemory lent = own.register(sge(TABLE_BYTES), Access.REMOTE_WRITE, Access.REMOTE_READ);
 
-    public final RegisteredMemory anothers = new ConnectionMemory(domain).register(piece(TABLE_BYTES), Access.values());
-    public final RegisteredMemory secret = domain.register(piece(TABLE_BYTES), Set.of(Access.LOCAL_WRITE));
-    public final RegisteredMemory closed = domain.register(piece(TABLE_BYTES), Set.of(Access.values()));
+    public final RegisteredMemory anothers = new ConnectionMemory(domain).register(sge(TABLE_BYTES), Access.values());
+    public final RegisteredMemory secret = domain.register(sge(TABLE_BYTES), Set.of(Access.LOCAL_WRITE));
+    public final RegisteredMemory closed = domain.register(sge(TABLE_BYTES), Set.of(Access.values()));
     public final RegisteredMemory receives;
     public final RegisteredMemory sinks;
 
@@ -48,15 +48,15 @@ public final class GuardedRegions implements AutoCloseable {
      */
     public GuardedRegions(int receiveBytes, int sinkBytes) {
         closed.close();
-        receives = domain.register(piece(receiveBytes), Set.of(Access.LOCAL_WRITE));
-        sinks = domain.register(piece(sinkBytes), Set.of(Access.LOCAL_WRITE));
-        piece(0);
+        receives = domain.register(sge(receiveBytes), Set.of(Access.LOCAL_WRITE));
+        sinks = domain.register(sge(sinkBytes), Set.of(Access.LOCAL_WRITE));
+        sge(0);
         guards.add(anothers.segment());
         guards.add(secret.segment());
         guards.add(closed.segment());
     }
 
-    private MemorySegment piece(long bytes) {
+    private MemorySegment sge(long bytes) {
         guards.add(memory.asSlice(used, GUARD_BYTES));
         MemorySegment made = memory.asSlice(used + GUARD_BYTES, bytes);
         used += GUARD_BYTES + (bytes + 63 & ~63L);

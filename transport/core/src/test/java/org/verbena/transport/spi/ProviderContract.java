@@ -773,23 +773,23 @@ public abstract class ProviderContract {
     @Test
     void gathersAndScatters() {
         Pair pair = connectPair();
-        int pieces = Math.min(4, pair.client().awaitPrepared().capabilities().maxSges());
+        int sges = Math.min(4, pair.client().awaitPrepared().capabilities().maxSges());
         RegisteredMemory one = region(pair.client(), 4096);
         RegisteredMemory two = region(pair.client(), 4096);
         RegisteredMemory sink = region(pair.server(), 8192, Access.LOCAL_WRITE);
         fill(one.segment(), 1);
         fill(two.segment(), 2);
-        WorkRequest send = new WorkRequest(pieces).asSend(1, 0);
-        ScatterGatherList receive = new ScatterGatherList(pieces);
+        WorkRequest send = new WorkRequest(sges).asSend(1, 0);
+        ScatterGatherList receive = new ScatterGatherList(sges);
         byte[] expected = new byte[0];
-        for (int i = 0; i < pieces; i++) {
+        for (int i = 0; i < sges; i++) {
             RegisteredMemory from = i % 2 == 0 ? one : two;
             int length = 100 + 17 * i;
             send.buffers().add(from, 200L * i, length);
-            receive.add(sink, 1000L * (pieces - i), i == pieces - 1 ? 900 : 60);
-            byte[] piece = from.segment().asSlice(200L * i, length).toArray(ValueLayout.JAVA_BYTE);
+            receive.add(sink, 1000L * (sges - i), i == sges - 1 ? 900 : 60);
+            byte[] sge = from.segment().asSlice(200L * i, length).toArray(ValueLayout.JAVA_BYTE);
             expected = Arrays.copyOf(expected, expected.length + length);
-            System.arraycopy(piece, 0, expected, expected.length - length, length);
+            System.arraycopy(sge, 0, expected, expected.length - length, length);
         }
         pair.server().run(endpoint -> {
             assertThat(pair.server().postReceive(endpoint, 2, receive)).isTrue();
@@ -800,9 +800,9 @@ public abstract class ProviderContract {
         assertSuccess(pair.server().awaitReceive(), 2, expected.length);
         byte[] received = new byte[expected.length];
         int at = 0;
-        for (int i = 0; i < pieces; i++) {
-            int length = Math.min(i == pieces - 1 ? 900 : 60, expected.length - at);
-            MemorySegment.copy(sink.segment(), ValueLayout.JAVA_BYTE, 1000L * (pieces - i), received, at, length);
+        for (int i = 0; i < sges; i++) {
+            int length = Math.min(i == sges - 1 ? 900 : 60, expected.length - at);
+            MemorySegment.copy(sink.segment(), ValueLayout.JAVA_BYTE, 1000L * (sges - i), received, at, length);
             at += length;
         }
         assertThat(received).isEqualTo(expected);
@@ -1348,13 +1348,13 @@ public abstract class ProviderContract {
         RegisteredMemory writable = region(client, 1 << 16, Access.LOCAL_WRITE);
         RegisteredMemory table = region(pair.server(), 1 << 16, Access.LOCAL_WRITE, Access.REMOTE_READ);
 
-        WorkRequest tooManyPieces = new WorkRequest(capabilities.maxSges() + 1).asSend(1, 0);
+        WorkRequest tooManySges = new WorkRequest(capabilities.maxSges() + 1).asSend(1, 0);
         ScatterGatherList tooManyReceives = new ScatterGatherList(capabilities.maxSges() + 1);
         for (int i = 0; i <= capabilities.maxSges(); i++) {
-            tooManyPieces.buffers().add(readOnly, i, 1);
+            tooManySges.buffers().add(readOnly, i, 1);
             tooManyReceives.add(writable, i, 1);
         }
-        assertIllegal(client, tooManyPieces);
+        assertIllegal(client, tooManySges);
         client.run(endpoint -> {
             assertThatThrownBy(() -> client.postReceive(endpoint, 2, tooManyReceives))
                     .isInstanceOf(IllegalArgumentException.class);
@@ -1368,12 +1368,12 @@ public abstract class ProviderContract {
         inlineTooLong.buffers().add(readOnly, 0, capabilities.maxInlineBytes() + 1);
         assertIllegal(client, inlineTooLong);
         assertIllegal(client, readOf(5, readOnly, 0, 8, table, 0));
-        WorkRequest tooManyReadPieces =
+        WorkRequest tooManyReadSges =
                 new WorkRequest(capabilities.maxReadSges() + 1).asRead(6, 0, table.address(), table.remoteKey());
         for (int i = 0; i <= capabilities.maxReadSges(); i++) {
-            tooManyReadPieces.buffers().add(writable, i, 1);
+            tooManyReadSges.buffers().add(writable, i, 1);
         }
-        assertIllegal(client, tooManyReadPieces);
+        assertIllegal(client, tooManyReadSges);
         WorkRequest inlineRead = new WorkRequest(1).asRead(7, WorkRequest.INLINE, table.address(), table.remoteKey());
         inlineRead.buffers().add(writable, 0, 8);
         assertIllegal(client, inlineRead);

@@ -77,7 +77,7 @@ final class RingWriter {
     private long head;
 
     /** Where it was last looked whether the ring is empty. */
-    private long lookedAt;
+    private long checkedAt;
 
     /** Where the claimed record begins in the memory. */
     private long record;
@@ -144,11 +144,11 @@ final class RingWriter {
     /** Whether to begin again at the start of the data, where the record must fit in front of the padding. */
     private boolean isToRewind(int at, int wanted) {
         if (at < REWIND_BYTES
-                || tail - lookedAt < BYTES_BETWEEN_LOOKS
+                || tail - checkedAt < BYTES_BETWEEN_LOOKS
                 || Ring.recordBytes(Math.min(wanted, maxPayloadBytes)) > at) {
             return false;
         }
-        lookedAt = tail;
+        checkedAt = tail;
         look();
         return head == tail;
     }
@@ -224,7 +224,7 @@ final class RingWriter {
     private void giveBack() {
         furthest = 0;
         // The next record may begin at the start, however few bytes were written since the last look.
-        lookedAt = tail - BYTES_BETWEEN_LOOKS;
+        checkedAt = tail - BYTES_BETWEEN_LOOKS;
         try {
             pages.remove(memory.asSlice(data + KEPT_BYTES, size - KEPT_BYTES));
         } catch (IOException e) {

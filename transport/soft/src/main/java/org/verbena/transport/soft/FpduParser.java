@@ -104,7 +104,7 @@ final class FpduParser {
      * @param sendRing whose reads wait for responses
      * @param outbound which of them
      * @param inbound the peer's reads, which the sender answers
-     * @param maxSges pieces of a receive or read
+     * @param maxSges SGEs of a receive or read
      * @param crc computes CRCs; null if FPDUs have none
      */
     FpduParser(

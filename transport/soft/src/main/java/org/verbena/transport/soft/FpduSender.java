@@ -395,7 +395,7 @@ final class FpduSender {
         if (inline) {
             to.copy(ring.inlineBytes(), ring.inlineStart(slot) + sentBytes, payload);
         } else {
-            putPieces(to, slot, payload, copied);
+            putSges(to, slot, payload, copied);
         }
         to.trailer(Rdmap.trailerBytes(ulpdu), crc, from);
         sentBytes += payload;
@@ -409,7 +409,7 @@ final class FpduSender {
         return true;
     }
 
-    private void putPieces(TxBatch to, int slot, int payload, boolean copied) {
+    private void putSges(TxBatch to, int slot, int payload, boolean copied) {
         int left = payload;
         while (left > 0) {
             int now = Math.min(left, ring.length(slot, sge) - sgeBytes);

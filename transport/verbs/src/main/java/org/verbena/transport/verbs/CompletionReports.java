@@ -97,10 +97,10 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
     }
 
     private String lossDuring(String work) {
-        String trouble = endpoint.trouble();
+        String problem = endpoint.portProblem();
         return endpoint.connection() + " was ended by the peer, its adapter or the network while "
                 + onConnection(work) + " was out; if the peer's side has an error, that is the reason"
-                + (trouble == null ? "" : " (" + trouble + ")");
+                + (problem == null ? "" : " (" + problem + ")");
     }
 
     private String onConnection(String work) {

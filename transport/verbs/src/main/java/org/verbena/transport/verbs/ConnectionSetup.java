@@ -433,7 +433,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             case DEVICE_REMOVAL -> {
                 onPeerGone();
                 endpoint.onDeviceRemoval();
-                provider.devices().lookForRemoved();
+                provider.devices().findRemoved();
             }
             case ADDR_CHANGE ->
                 // Bonding failed over: if the connection is dead its retries run out, and the completion says so.

@@ -68,21 +68,21 @@ final class DatagramSends {
      * @throws IllegalStateException memory of it is closed; nothing is staged
      */
     boolean post(
-            long workId, ScatterGatherList pieces, VerbsDestination to, boolean hasImmediateData, int immediateData) {
+            long workId, ScatterGatherList sges, VerbsDestination to, boolean hasImmediateData, int immediateData) {
         SendQueue queue = staging.queue();
         if (queue.isFull() && !flush()) {
             return false;
         }
         int slot = ring.next();
-        ring.holdForNext(pieces);
+        ring.holdForNext(sges);
         try {
-            stage(queue, slot, pieces, to, hasImmediateData, immediateData);
+            stage(queue, slot, sges, to, hasImmediateData, immediateData);
         } catch (RuntimeException refused) {
             ring.releaseNext();
             throw refused;
         }
         destinations[slot] = to;
-        lengths[slot] = (int) pieces.totalBytes();
+        lengths[slot] = (int) sges.totalBytes();
         to.sending();
         ring.take(workId);
         return true;
@@ -91,13 +91,13 @@ final class DatagramSends {
     private void stage(
             SendQueue queue,
             int slot,
-            ScatterGatherList pieces,
+            ScatterGatherList sges,
             VerbsDestination to,
             boolean hasImmediateData,
             int immediateData) {
         long wrId = staging.id(WorkRequestId.SEND, slot);
         boolean signalled = staging.signalsNext();
-        long bytes = pieces.totalBytes();
+        long bytes = sges.totalBytes();
         int flags = (signalled ? SendFlags.SIGNALED : 0)
                 // Without data there is nothing to copy, and some devices refuse the flag then.
                 | (bytes > 0 && bytes <= maxInlineBytes ? SendFlags.INLINE : 0);
@@ -107,9 +107,8 @@ final class DatagramSends {
             queue.send(wrId, flags);
         }
         to.address(queue);
-        for (int i = 0; i < pieces.count(); i++) {
-            queue.uncheckedPiece(
-                    pieces.address(i), pieces.length(i), pieces.region(i).localKey());
+        for (int i = 0; i < sges.count(); i++) {
+            queue.uncheckedSge(sges.address(i), sges.length(i), sges.region(i).localKey());
         }
         staging.staged(signalled);
     }

@@ -300,7 +300,7 @@ final class DatagramSetup implements CmEventSink {
             case CONNECT_REQUEST -> answer(event.id());
             case DEVICE_REMOVAL -> {
                 endpoint.onDeviceRemoval();
-                provider.devices().lookForRemoved();
+                provider.devices().findRemoved();
             }
             default -> LOG.debug("{}: {}", endpoint, event.describe());
         }

@@ -13,7 +13,7 @@ import org.verbena.transport.spi.WorkRequest;
 final class PostChecks {
     private PostChecks() {}
 
-    /** Where a piece begins in its region. */
+    /** Where an SGE begins in its region. */
     static long offset(ScatterGatherList list, int index) {
         return list.address(index) - list.region(index).address();
     }
@@ -21,7 +21,7 @@ final class PostChecks {
     /**
      * Checks a receive.
      *
-     * @throws IllegalArgumentException too many pieces, or one that may not be written or is not of the domain
+     * @throws IllegalArgumentException too many SGEs, or one that may not be written or is not of the domain
      */
     static void receive(ScatterGatherList buffers, int maxSges, VerbsMemoryDomain domain) {
         count(buffers, maxSges, "receive");

@@ -137,7 +137,7 @@ final class ReceivePath {
         ring.holdForNext(buffers);
         try {
             staging.receive(WorkRequestId.of(index, generation, WorkRequestId.RECEIVE, ring.next()));
-            VerbsEndpoint.required(device).addPieces(staging, buffers);
+            VerbsEndpoint.required(device).addSges(staging, buffers);
         } catch (RuntimeException refused) {
             ring.releaseNext();
             throw refused;

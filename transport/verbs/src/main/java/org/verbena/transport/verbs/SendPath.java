@@ -181,7 +181,7 @@ final class SendPath {
 
     private void stage(SendQueue queue, WorkRequest work, EndpointCapabilities can) {
         long wrId = staging.id(WorkRequestId.SEND, ring.next());
-        ScatterGatherList pieces = work.buffers();
+        ScatterGatherList sges = work.buffers();
         int flags = 0;
         if ((work.flags() & WorkRequest.FENCE) != 0) {
             flags |= SendFlags.FENCE;
@@ -211,8 +211,8 @@ final class SendPath {
                         key,
                         work.compareOrAdd(),
                         work.swap(),
-                        VerbsMemoryDomain.regionOf(pieces.region(0)),
-                        PostChecks.offset(pieces, 0));
+                        VerbsMemoryDomain.regionOf(sges.region(0)),
+                        PostChecks.offset(sges, 0));
             case FETCH_AND_ADD ->
                 queue.fetchAndAdd(
                         wrId,
@@ -220,11 +220,11 @@ final class SendPath {
                         address,
                         key,
                         work.compareOrAdd(),
-                        VerbsMemoryDomain.regionOf(pieces.region(0)),
-                        PostChecks.offset(pieces, 0));
+                        VerbsMemoryDomain.regionOf(sges.region(0)),
+                        PostChecks.offset(sges, 0));
         }
         if (work.opcode() != WorkRequest.Opcode.COMPARE_AND_SWAP && work.opcode() != WorkRequest.Opcode.FETCH_AND_ADD) {
-            addPieces(queue, pieces, (work.flags() & WorkRequest.INLINE) != 0);
+            addSges(queue, sges, (work.flags() & WorkRequest.INLINE) != 0);
         }
         staging.staged(signalled);
     }
@@ -233,13 +233,13 @@ final class SendPath {
      * Their bounds were checked by the list, domain and rights by {@link PostChecks}, and that they are open by the
      * ring.
      */
-    private static void addPieces(SendQueue queue, ScatterGatherList pieces, boolean copied) {
-        for (int i = 0; i < pieces.count(); i++) {
-            RegisteredMemory region = pieces.region(i);
+    private static void addSges(SendQueue queue, ScatterGatherList sges, boolean copied) {
+        for (int i = 0; i < sges.count(); i++) {
+            RegisteredMemory region = sges.region(i);
             if (copied) {
-                queue.inline(region.segment(), PostChecks.offset(pieces, i), pieces.length(i));
+                queue.inline(region.segment(), PostChecks.offset(sges, i), sges.length(i));
             } else {
-                queue.uncheckedPiece(pieces.address(i), pieces.length(i), region.localKey());
+                queue.uncheckedSge(sges.address(i), sges.length(i), region.localKey());
             }
         }
     }

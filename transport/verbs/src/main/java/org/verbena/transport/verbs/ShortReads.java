@@ -37,15 +37,15 @@ final class ShortReads {
      * @param secondId id of the second's
      */
     static void stage(SendQueue queue, WorkRequest work, long firstId, long secondId) {
-        ScatterGatherList piece = work.buffers();
-        int key = piece.region(0).localKey();
-        long sink = piece.address(0);
+        ScatterGatherList sge = work.buffers();
+        int key = sge.region(0).localKey();
+        long sink = sge.address(0);
         long address = work.remoteAddress();
         int first = bytesOfPageFrom(address);
         int fence = (work.flags() & WorkRequest.FENCE) != 0 ? SendFlags.FENCE : 0;
         queue.read(firstId, SendFlags.SIGNALED | fence, address, work.remoteKey());
-        queue.uncheckedPiece(sink, first, key);
+        queue.uncheckedSge(sink, first, key);
         queue.read(secondId, SendFlags.SIGNALED, address + first, work.remoteKey());
-        queue.uncheckedPiece(sink + first, piece.length(0) - first, key);
+        queue.uncheckedSge(sink + first, sge.length(0) - first, key);
     }
 }

@@ -88,7 +88,7 @@ final class VerbsDevice {
      * What is wrong with ports now, by their numbers, for the causes of connections that break. Written by the
      * connection loop.
      */
-    private final ConcurrentHashMap<Integer, String> portTroubles = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<Integer, String> portProblems = new ConcurrentHashMap<>();
 
     /**
      * What happened to it, so that nothing on it will work again: null while all is well. Written by the connection
@@ -332,15 +332,15 @@ final class VerbsDevice {
         return inlineBytes > 256 ? inlineBytes / 2 : (inlineBytes - 1) / INLINE_STEP * INLINE_STEP;
     }
 
-    /** Adds the pieces of a list, checked by {@link PostChecks#receive}, to the receive that was begun last. */
-    void addPieces(ReceiveQueue queue, ScatterGatherList buffers) {
+    /** Adds the SGEs of a list, checked by {@link PostChecks#receive}, to the receive that was begun last. */
+    void addSges(ReceiveQueue queue, ScatterGatherList buffers) {
         int count = buffers.count();
         for (int i = 0; i < count; i++) {
-            queue.uncheckedPiece(
+            queue.uncheckedSge(
                     buffers.address(i), buffers.length(i), buffers.region(i).localKey());
         }
         if (count == 0 && isIwarp()) {
-            queue.piece(nothing, 0, 0);
+            queue.sge(nothing, 0, 0);
         }
     }
 
@@ -397,9 +397,9 @@ final class VerbsDevice {
     }
 
     /** What is wrong with the device or one of its ports now: null if nothing is. */
-    @Nullable String trouble(int number) {
+    @Nullable String portProblem(int number) {
         String what = lost;
-        return what == null ? portTroubles.get(number) : name() + " " + what;
+        return what == null ? portProblems.get(number) : name() + " " + what;
     }
 
     /**
@@ -437,14 +437,14 @@ final class VerbsDevice {
             }
             case DEVICE_FATAL -> devices.lose0(this, "reported a fatal error (DEVICE_FATAL)");
             case PORT_ERR -> {
-                portTroubles.put(event.port(), portIsDown(event.port()));
+                portProblems.put(event.port(), portIsDown(event.port()));
                 LOG.warn(
                         "Port {} of {} is down; connections over it fail when their retries are used up",
                         event.port(),
                         name());
             }
             case PORT_ACTIVE -> {
-                portTroubles.remove(event.port());
+                portProblems.remove(event.port());
                 LOG.info("Port {} of {} is up", event.port(), name());
             }
             case COMM_EST -> {
@@ -469,13 +469,13 @@ final class VerbsDevice {
      *
      * @param number the port
      */
-    void lookAt(int number) {
-        if (trouble(number) != null) {
+    void queryPort(int number) {
+        if (portProblem(number) != null) {
             return;
         }
         try {
             if (port(number).state() != PortState.ACTIVE) {
-                portTroubles.put(number, portIsDown(number));
+                portProblems.put(number, portIsDown(number));
             }
         } catch (NativeRdmaException gone) {
             LOG.debug("{} does not report the state of its port {}", name(), number, gone);
@@ -563,7 +563,7 @@ final class VerbsDevice {
      * Linux 6.12 on it says of that only that the work was flushed.
      */
     Throwable explain(Throwable why, int number, String connection) {
-        String known = trouble(number);
+        String known = portProblem(number);
         WorkCompletionException failure = completionOf(why);
         if (known == null || failure == null) {
             return why;

@@ -20,12 +20,12 @@ import org.verbena.verbs.Verbs;
  *
  * <pre>{@code
  *   in use --removed, or failed: lose0--> LOST
- *          --connections and queues are gone, pools closed: letGo0--> memory and domain closed
+ *          --connections and queues are gone, pools closed: release0--> memory and domain closed
  *          --Cm.devices()--> gone
  * }</pre>
  *
  * <p>Memory that the program has registered, and buffers that it has not released, hold a lost device back: the log
- * says so, and {@code letGo0} tries again.
+ * says so, and {@code release0} tries again.
  */
 final class VerbsDevices {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsDevices.class);
@@ -42,7 +42,7 @@ final class VerbsDevices {
     private final ConcurrentHashMap<Context, VerbsDevice> inUse = new ConcurrentHashMap<>();
     private final Set<VerbsListener> listeners = ConcurrentHashMap.newKeySet();
     private final Set<DatagramSetup> datagrams = ConcurrentHashMap.newKeySet();
-    private final AtomicBoolean isLookAsked = new AtomicBoolean();
+    private final AtomicBoolean isSearchAsked = new AtomicBoolean();
 
     /** For tests: the connection loop ends. */
     private volatile boolean isClosed;
@@ -97,14 +97,14 @@ final class VerbsDevices {
     }
 
     /** A device was removed: looks which. Any thread. */
-    void lookForRemoved() {
-        if (!isClosed && isLookAsked.compareAndSet(false, true)) {
-            provider.connectionLoop().loop().execute(this::look0);
+    void findRemoved() {
+        if (!isClosed && isSearchAsked.compareAndSet(false, true)) {
+            provider.connectionLoop().loop().execute(this::loseRemoved0);
         }
     }
 
-    private void look0() {
-        isLookAsked.set(false);
+    private void loseRemoved0() {
+        isSearchAsked.set(false);
         List<Context> present = present();
         if (present != null) {
             for (VerbsDevice device : inUse.values()) {
@@ -138,11 +138,11 @@ final class VerbsDevices {
             provider.connectionLoop().unwatch(device);
             listeners.forEach(listener -> listener.onDeviceLost0(device.context(), what));
             datagrams.forEach(endpoint -> endpoint.onDeviceLost0(device.context()));
-            letGoLater(device, what, FIRST_RETRY_MILLIS);
+            releaseLater(device, what, FIRST_RETRY_MILLIS);
         }
     }
 
-    private void letGo0(VerbsDevice device, String what, long waitedMillis) {
+    private void release0(VerbsDevice device, String what, long waitedMillis) {
         if (isClosed) {
             return;
         }
@@ -159,11 +159,11 @@ final class VerbsDevices {
         if (waitedMillis <= TOLD_MILLIS && 2 * waitedMillis > TOLD_MILLIS) {
             LOG.warn("{} {}, but this process still has it open: {}", device.name(), what, hindrance);
         }
-        letGoLater(device, what, Math.min(2 * waitedMillis, LAST_RETRY_MILLIS));
+        releaseLater(device, what, Math.min(2 * waitedMillis, LAST_RETRY_MILLIS));
     }
 
-    private void letGoLater(VerbsDevice device, String what, long millis) {
-        provider.connectionLoop().loop().schedule(() -> letGo0(device, what, millis), millis, TimeUnit.MILLISECONDS);
+    private void releaseLater(VerbsDevice device, String what, long millis) {
+        provider.connectionLoop().loop().schedule(() -> release0(device, what, millis), millis, TimeUnit.MILLISECONDS);
     }
 
     /** For tests: lets go of nothing more, since the connection loop ends. */

@@ -353,14 +353,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             drain(null);
             return;
         }
-        String known = trouble();
+        String known = portProblem();
         drainVaguely(new ConnectionException.Lost(connection() + " was lost: "
                 + (known == null ? "its queue pair failed, and gave its receives back" : known)));
     }
 
     /** What is wrong with its device or port now; null if nothing is. */
-    @Nullable String trouble() {
-        return device().trouble(resources.port());
+    @Nullable String portProblem() {
+        return device().portProblem(resources.port());
     }
 
     /** The connection manager says that the device is gone. Any thread. */
@@ -656,7 +656,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             setup.execute(() -> {
                 if (asked != null) {
                     // The completion may have overtaken the event that says why.
-                    asked.lookAt(port);
+                    asked.queryPort(port);
                 }
                 setup.destroy(hadPeer);
             });

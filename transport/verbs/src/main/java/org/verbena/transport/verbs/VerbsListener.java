@@ -228,7 +228,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
             }
             case DEVICE_REMOVAL -> {
                 lost(VerbsDevice.REMOVED);
-                provider.devices().lookForRemoved();
+                provider.devices().findRemoved();
             }
             default -> LOG.debug("Listener on {}: {}", VerbsProvider.format(requestedAddress), event.describe());
         }

@@ -339,7 +339,7 @@ public final class VerbsProvider implements RdmaProvider {
     synchronized ConnectionLoop connectionLoop() {
         ConnectionLoop known = connectionLoop;
         if (known == null) {
-            known = new ConnectionLoop(devices::lookForRemoved);
+            known = new ConnectionLoop(devices::findRemoved);
             connectionLoop = known;
         }
         return known;

@@ -24,7 +24,7 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
     private final HeldRegions held;
 
     /**
-     * What each slot's receive scatters to, for the case that it has to be posted once more: as many pieces a slot as
+     * What each slot's receive scatters to, for the case that it has to be posted once more: as many SGEs a slot as
      * there may be.
      */
     private final long[] addresses;
@@ -124,7 +124,7 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         held.hold(slot, buffers);
         try {
             receives.receive(id(slot));
-            device.addPieces(receives, buffers);
+            device.addSges(receives, buffers);
         } catch (RuntimeException refused) {
             held.release(slot);
             throw refused;
@@ -154,7 +154,7 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
             flush();
         }
         receives.receive(id(slot));
-        device.addPieces(receives, again);
+        device.addSges(receives, again);
         flush();
     }
 

@@ -60,8 +60,8 @@ class WorkRing {
      *
      * @throws IllegalStateException one is closed; nothing is held
      */
-    final void holdForNext(ScatterGatherList pieces) {
-        held.hold(next(), pieces);
+    final void holdForNext(ScatterGatherList sges) {
+        held.hold(next(), sges);
     }
 
     /** Releases what {@link #holdForNext} held. */

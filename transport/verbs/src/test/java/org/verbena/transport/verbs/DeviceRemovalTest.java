@@ -204,7 +204,7 @@ class DeviceRemovalTest {
         assertThat(client.awaitDisconnected()).isNull();
         StubDevice.call("stub_remove", ROCE, 1);
         // The kernel says that some device was removed.
-        provider.devices().lookForRemoved();
+        provider.devices().findRemoved();
         awaitClosed();
         awaitLog("stub0 was removed, and this process has let go of it");
     }

@@ -160,17 +160,17 @@ class VerbsDatagramTest {
         try {
             onLoop(() -> {
                 assertThat(Objects.requireNonNull(to.peer()).queuePairNumber()).isEqualTo(17);
-                ScatterGatherList pieces = new ScatterGatherList(2);
-                assertThat(endpoint.postReceive(1, pieces.add(memory, 0, 4136))).isTrue();
-                assertThat(endpoint.post(2, pieces.clear().add(memory, 4200, 100), to, true, 5))
+                ScatterGatherList sges = new ScatterGatherList(2);
+                assertThat(endpoint.postReceive(1, sges.add(memory, 0, 4136))).isTrue();
+                assertThat(endpoint.post(2, sges.clear().add(memory, 4200, 100), to, true, 5))
                         .isTrue();
                 endpoint.flush();
-                assertThat(endpoint.post(3, pieces, to, false, 0)).as("staged").isTrue();
+                assertThat(endpoint.post(3, sges, to, false, 0)).as("staged").isTrue();
                 assertThat(endpoint.freeSendSlots()).isEqualTo(6);
                 to.close();
                 endpoint.resolve(DatagramPeer.of(InetAddress.getByName("10.0.0.9"), 5));
                 endpoint.close();
-                assertThat(endpoint.post(4, pieces, to, false, 0)).as("closed").isFalse();
+                assertThat(endpoint.post(4, sges, to, false, 0)).as("closed").isFalse();
                 return null;
             });
             assertThat(events.awaitClosed()).isEqualTo("in good order");
@@ -195,8 +195,8 @@ class VerbsDatagramTest {
                 endpoint.memoryDomain().register(Arena.global().allocate(8192, 8), Access.LOCAL_WRITE);
         onLoop(() -> {
             DatagramDestination to = endpoint.resolve(PEER, 5_000);
-            ScatterGatherList pieces = new ScatterGatherList(2).add(memory, 0, 8);
-            assertThatThrownBy(() -> endpoint.post(1, pieces, to, false, 0))
+            ScatterGatherList sges = new ScatterGatherList(2).add(memory, 0, 8);
+            assertThatThrownBy(() -> endpoint.post(1, sges, to, false, 0))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessageContaining("not ready");
             return null;
@@ -213,8 +213,8 @@ class VerbsDatagramTest {
         onLoop(() -> {
             DatagramDestination to = endpoint.resolve(PEER, 5_000);
             to.close(); // given up: nothing is told of it
-            ScatterGatherList pieces = new ScatterGatherList(2).add(memory, 0, 1025);
-            assertThatThrownBy(() -> endpoint.post(1, pieces, to, false, 0)).isInstanceOf(IllegalStateException.class);
+            ScatterGatherList sges = new ScatterGatherList(2).add(memory, 0, 1025);
+            assertThatThrownBy(() -> endpoint.post(1, sges, to, false, 0)).isInstanceOf(IllegalStateException.class);
             return null;
         });
         memory.close();

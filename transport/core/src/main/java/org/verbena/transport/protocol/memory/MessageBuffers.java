@@ -419,36 +419,36 @@ public final class MessageBuffers {
      * @param buffer any buffer
      * @param index where to begin
      * @param lengthBytes how far to go, at the most
-     * @param maxPieces how many pieces to add, at the most
+     * @param maxSges how many pieces to add, at the most
      * @param into where they are added
      * @return bytes covered from {@code index} on; 0 if the first of them is not in registered memory
      */
-    public int gather(ByteBuf buffer, int index, int lengthBytes, int maxPieces, ScatterGatherList into) {
+    public int gather(ByteBuf buffer, int index, int lengthBytes, int maxSges, ScatterGatherList into) {
         if (buffer instanceof CompositeByteBuf composite) {
-            return gatherComposite(composite, index, lengthBytes, maxPieces, into);
+            return gatherComposite(composite, index, lengthBytes, maxSges, into);
         }
         int covered = lengthBytes;
-        int pieces = RegisteredByteBuf.countPieces(buffer, index, covered, domain);
-        while (pieces > maxPieces && covered > 1) {
+        int pieces = RegisteredByteBuf.countSges(buffer, index, covered, domain);
+        while (pieces > maxSges && covered > 1) {
             // A slice of a composite with many components: take a shorter part.
             covered /= 2;
-            pieces = RegisteredByteBuf.countPieces(buffer, index, covered, domain);
+            pieces = RegisteredByteBuf.countSges(buffer, index, covered, domain);
         }
-        return pieces >= 0 && pieces <= maxPieces && RegisteredByteBuf.gather(buffer, index, covered, domain, into)
+        return pieces >= 0 && pieces <= maxSges && RegisteredByteBuf.gather(buffer, index, covered, domain, into)
                 ? covered
                 : 0;
     }
 
     private int gatherComposite(
-            CompositeByteBuf composite, int index, int lengthBytes, int maxPieces, ScatterGatherList into) {
+            CompositeByteBuf composite, int index, int lengthBytes, int maxSges, ScatterGatherList into) {
         int before = into.count();
         int covered = 0;
-        while (covered < lengthBytes && into.count() - before < maxPieces) {
+        while (covered < lengthBytes && into.count() - before < maxSges) {
             int component = composite.toComponentIndex(index + covered);
             ByteBuf part = composite.internalComponent(component);
             int from = index + covered - composite.toByteIndex(component);
             int length = Math.min(lengthBytes - covered, part.capacity() - from);
-            int added = gather(part, from, length, maxPieces - (into.count() - before), into);
+            int added = gather(part, from, length, maxSges - (into.count() - before), into);
             covered += added;
             if (added < length) {
                 break;

@@ -82,8 +82,8 @@ public final class RendezvousSender {
         int total = operation.totalBytes;
         RegisteredMemory registration = operation.registration;
         if (registration == null) {
-            int maxPieces = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
-            int covered = memory.gatherPooled(operation, lengthBytes, maxPieces, pieces);
+            int maxSges = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
+            int covered = memory.gatherPooled(operation, lengthBytes, maxSges, pieces);
             if (covered == lengthBytes && mayAllBeRead(pieces)) {
                 return true;
             }
@@ -91,7 +91,7 @@ public final class RendezvousSender {
             // A key that opens only this message, and nothing else of the pool's memory.
             if (covered == lengthBytes || total > options.registerThresholdBytes()) {
                 if (!SendMemory.messageOf(operation).hasMemoryAddress()) {
-                    return memory.registerPieces(operation, lengthBytes, maxPieces, REMOTE_READ, pieces);
+                    return memory.registerPieces(operation, lengthBytes, maxSges, REMOTE_READ, pieces);
                 }
                 registration = memory.register(operation, REMOTE_READ);
             }

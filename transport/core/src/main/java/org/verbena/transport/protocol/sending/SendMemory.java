@@ -51,18 +51,18 @@ public final class SendMemory {
     }
 
     /** Adds registered memory of the pool from the message's index on; returns the bytes covered. */
-    public int gatherPooled(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
-        return buffers.gather(messageOf(operation), operation.index, lengthBytes, maxPieces, into);
+    public int gatherPooled(Operation operation, int lengthBytes, int maxSges, ScatterGatherList into) {
+        return buffers.gather(messageOf(operation), operation.index, lengthBytes, maxSges, into);
     }
 
     /**
      * Adds registered memory from the message's index on, registering it if that is worth it; returns the bytes
      * covered.
      */
-    public int gather(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
+    public int gather(Operation operation, int lengthBytes, int maxSges, ScatterGatherList into) {
         RegisteredMemory registration = operation.registration;
         if (registration == null) {
-            int covered = gatherPooled(operation, lengthBytes, maxPieces, into);
+            int covered = gatherPooled(operation, lengthBytes, maxSges, into);
             boolean begun = operation.remainingBytes < operation.totalBytes;
             if (covered > 0 || begun || operation.totalBytes <= options.registerThresholdBytes()) {
                 return covered;
@@ -111,13 +111,13 @@ public final class SendMemory {
     public boolean registerPieces(
             Operation operation,
             int lengthBytes,
-            int maxPieces,
+            int maxSges,
             Set<MemoryDomain.Access> access,
             ScatterGatherList into) {
         int told = operation.pieceRegistrationsTold;
         if (operation.pieceRegistrations.size()
                         == told // otherwise these bytes were registered before, and could not go
-                && !registerMore(operation, lengthBytes, maxPieces, access)) {
+                && !registerMore(operation, lengthBytes, maxSges, access)) {
             return false;
         }
         List<RegisteredMemory> regions = operation.pieceRegistrations;
@@ -128,14 +128,14 @@ public final class SendMemory {
         return true;
     }
 
-    private boolean registerMore(Operation operation, int lengthBytes, int maxPieces, Set<MemoryDomain.Access> access) {
+    private boolean registerMore(Operation operation, int lengthBytes, int maxSges, Set<MemoryDomain.Access> access) {
         if (operation.registrationTried) {
             return false;
         }
         List<RegisteredMemory> more = List.of();
         try {
-            more = OperationRegistration.registerPieces(
-                    messageOf(operation), operation.index, lengthBytes, maxPieces, domain, access);
+            more = OperationRegistration.registerSges(
+                    messageOf(operation), operation.index, lengthBytes, maxSges, domain, access);
         } catch (RdmaException e) {
             // As above.
         }

@@ -66,8 +66,8 @@ class MessageConnectionTest extends SimulatedPair {
     void aMessageInSeveralPiecesGoesByRendezvousWithAKeyForEach() throws Exception {
         connect(OPTIONS.withMaxMessageBytes(500_000), OPTIONS.withMaxMessageBytes(500_000));
         settle();
-        left.sendPieces(List.of(left.sendPool.allocate(8), left.sendPool.allocate(10_000)));
-        left.sendPieces(List.of(left.sendPool.allocate(8), Unpooled.directBuffer(300_000), left.sendPool.allocate(1)));
+        left.sendSges(List.of(left.sendPool.allocate(8), left.sendPool.allocate(10_000)));
+        left.sendSges(List.of(left.sendPool.allocate(8), Unpooled.directBuffer(300_000), left.sendPool.allocate(1)));
         left.connection.flush();
         settle();
         assertThat(right.received).isEqualTo(2);
@@ -82,7 +82,7 @@ class MessageConnectionTest extends SimulatedPair {
         connected();
         List<ByteBuf> pieces = List.of(left.sendPool.allocate(8), left.sendPool.allocate(10_000));
         network.left.domain.refuses = true;
-        left.sendPieces(pieces);
+        left.sendSges(pieces);
         left.connection.flush();
         settle();
         network.left.domain.refuses = false;
@@ -95,12 +95,12 @@ class MessageConnectionTest extends SimulatedPair {
     void piecesOnTheHeapOrTooManyGoInFragments() throws Exception {
         connect(OPTIONS.withMaxMessageBytes(500_000), OPTIONS.withMaxMessageBytes(500_000));
         settle();
-        left.sendPieces(List.of(left.sendPool.allocate(8), Unpooled.buffer(300_000)));
+        left.sendSges(List.of(left.sendPool.allocate(8), Unpooled.buffer(300_000)));
         List<ByteBuf> many = new ArrayList<>();
         for (int i = 0; i <= Wire.MAX_PIECES; i++) {
             many.add(left.sendPool.allocate(1000));
         }
-        left.sendPieces(many);
+        left.sendSges(many);
         left.connection.flush();
         settle();
         assertThat(right.received).isEqualTo(2);

@@ -155,7 +155,7 @@ final class Party implements MessageListener {
     }
 
     /** A message that fills these buffers. */
-    void sendPieces(List<ByteBuf> pieces) {
+    void sendSges(List<ByteBuf> pieces) {
         int number = sent++;
         CompositeByteBuf composite = Unpooled.compositeBuffer(pieces.size());
         int length = 0;

@@ -38,8 +38,8 @@ import org.verbena.transport.RemoteMemory;
  *
  * <p>Good for one connection. Any thread.
  */
-public final class TcpExchange implements QueuePairExchange, AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(TcpExchange.class);
+public final class TcpQueuePairExchange implements QueuePairExchange, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(TcpQueuePairExchange.class);
 
     /** What the packets of {@code ibv_rc_pingpong} have at the most without {@code -m}. */
     private static final int PING_PONG_MTU_BYTES = 1024;
@@ -64,14 +64,14 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
         VERBENA,
         /**
          * As {@code ibv_rc_pingpong}: the client's end and the server's, as text, and the client's "done". Both ends
-         * need the same packet size, 1024 bytes unless {@link TcpExchange#withMtuBytes} says otherwise. Framing RAW
-         * alone.
+         * need the same packet size, 1024 bytes unless {@link TcpQueuePairExchange#withMtuBytes} says otherwise.
+         * Framing RAW alone.
          */
         PING_PONG,
         /**
          * As RDMA_RC_example of the RDMA Aware Networks Programming manual: a buffer's address and key, and the queue
          * pair, 34 bytes in both directions; then bytes at which both ends wait for each other,
-         * {@link TcpExchange#synchronize}. Packets of 256 bytes. Framing RAW alone.
+         * {@link TcpQueuePairExchange#synchronize}. Packets of 256 bytes. Framing RAW alone.
          */
         RC_EXAMPLE
     }
@@ -98,7 +98,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
 
     private volatile @Nullable QueuePairEnd own;
 
-    private TcpExchange(
+    private TcpQueuePairExchange(
             Format format,
             @Nullable InetSocketAddress server,
             @Nullable ServerSocket listener,
@@ -117,11 +117,11 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
      * @param format what it speaks
      * @return an exchange, which does nothing yet
      */
-    public static TcpExchange connecting(InetSocketAddress server, Format format) {
+    public static TcpQueuePairExchange connecting(InetSocketAddress server, Format format) {
         if (server.isUnresolved()) {
             throw new IllegalArgumentException(server + " is unresolved: look the name up first");
         }
-        return new TcpExchange(format, server, null, null);
+        return new TcpQueuePairExchange(format, server, null, null);
     }
 
     /**
@@ -134,13 +134,13 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
      * @return an exchange; close it if no channel is connected with it
      * @throws ConnectionException the address is in use, or not of this machine
      */
-    public static TcpExchange accepting(InetSocketAddress local, Format format) {
+    public static TcpQueuePairExchange accepting(InetSocketAddress local, Format format) {
         ServerSocket made = null;
         try {
             made = new ServerSocket();
             made.setReuseAddress(true);
             made.bind(local, ExchangeDoor.MOST_VISITORS);
-            return new TcpExchange(format, null, made, null);
+            return new TcpQueuePairExchange(format, null, made, null);
         } catch (IOException refused) {
             closeQuietly(made);
             throw new ConnectionException.Unreachable(
@@ -155,8 +155,8 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
      * @param format what the peer speaks
      * @return an exchange
      */
-    public static TcpExchange accepted(Socket peer, Format format) {
-        return new TcpExchange(format, null, null, Objects.requireNonNull(peer, "the socket is null"));
+    public static TcpQueuePairExchange accepted(Socket peer, Format format) {
+        return new TcpQueuePairExchange(format, null, null, Objects.requireNonNull(peer, "the socket is null"));
     }
 
     /**
@@ -165,7 +165,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
      * @param bytes 256, 512, 1024, 2048 or 4096
      * @return this
      */
-    public TcpExchange withMtuBytes(int bytes) {
+    public TcpQueuePairExchange withMtuBytes(int bytes) {
         requireFormat(Format.PING_PONG, "another packet size");
         mtuBytes = bytes;
         return this;
@@ -178,7 +178,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
      * @param memory native, of a shared or global arena
      * @return this
      */
-    public TcpExchange withMemory(MemorySegment memory) {
+    public TcpQueuePairExchange withMemory(MemorySegment memory) {
         requireFormat(Format.RC_EXAMPLE, "memory");
         segment = memory;
         return this;

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.queuepair.TcpExchange.Format;
+import org.verbena.api.queuepair.TcpQueuePairExchange.Format;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.QueuePairEnd;
@@ -35,7 +35,7 @@ import org.verbena.transport.spi.Patience;
 
 /** Exchanges over TCP, without queue pairs. */
 @Timeout(240)
-class TcpExchangeTest {
+class TcpQueuePairExchangeTest {
     private static final MemoryDomain NONE = new MemoryDomain() {
         @Override
         public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
@@ -52,15 +52,15 @@ class TcpExchangeTest {
         return new QueuePairEnd(number, 77, 0, 0, 0x0000_ffff_7f00_0001L, 4096, 16, new byte[0]);
     }
 
-    private static TcpExchange server(Format format) {
-        return TcpExchange.accepting(new InetSocketAddress("127.0.0.1", 0), format);
+    private static TcpQueuePairExchange server(Format format) {
+        return TcpQueuePairExchange.accepting(new InetSocketAddress("127.0.0.1", 0), format);
     }
 
     @ParameterizedTest
     @EnumSource
     void bothEndsLearnOfTheOther(Format format) {
-        TcpExchange server = server(format);
-        TcpExchange client = TcpExchange.connecting(server.localAddress(), format);
+        TcpQueuePairExchange server = server(format);
+        TcpQueuePairExchange client = TcpQueuePairExchange.connecting(server.localAddress(), format);
         assertThat(server.answers()).isTrue();
         assertThat(client.answers()).isFalse();
         QueuePairEnd ofServer = server.adapt(end(11));
@@ -99,10 +99,10 @@ class TcpExchangeTest {
         try (ServerSocket listening = new ServerSocket(0, 2, InetAddress.getLoopbackAddress())) {
             InetSocketAddress at = (InetSocketAddress) listening.getLocalSocketAddress();
             for (int peer = 1; peer <= 2; peer++) {
-                try (TcpExchange client = TcpExchange.connecting(at, format)) {
+                try (TcpQueuePairExchange client = TcpQueuePairExchange.connecting(at, format)) {
                     CompletableFuture<QueuePairEnd> atClient =
                             client.exchange(client.adapt(end(10 + peer)), NONE).toCompletableFuture();
-                    try (TcpExchange server = TcpExchange.accepted(listening.accept(), format)) {
+                    try (TcpQueuePairExchange server = TcpQueuePairExchange.accepted(listening.accept(), format)) {
                         assertThat(server.answers()).isTrue();
                         CompletableFuture<QueuePairEnd> atServer = server.exchange(server.adapt(end(20 + peer)), NONE)
                                 .toCompletableFuture();
@@ -125,7 +125,7 @@ class TcpExchangeTest {
         try (ServerSocket listening = new ServerSocket(0, 2, InetAddress.getLoopbackAddress())) {
             for (int filling : new int[] {0xff, 0, 'x'}) {
                 try (Socket stranger = new Socket(listening.getInetAddress(), listening.getLocalPort());
-                        TcpExchange server = TcpExchange.accepted(listening.accept(), format)) {
+                        TcpQueuePairExchange server = TcpQueuePairExchange.accepted(listening.accept(), format)) {
                     CompletableFuture<QueuePairEnd> came =
                             server.exchange(server.adapt(end(11)), NONE).toCompletableFuture();
                     stranger.getOutputStream().write(filled(filling));
@@ -147,7 +147,7 @@ class TcpExchangeTest {
     @EnumSource
     void strangersHarmNoExchange(Format format) throws Exception {
         List<Socket> strangers = new ArrayList<>();
-        try (TcpExchange server = server(format)) {
+        try (TcpQueuePairExchange server = server(format)) {
             InetSocketAddress at = server.localAddress();
             CompletableFuture<QueuePairEnd> atServer =
                     server.exchange(server.adapt(end(11)), NONE).toCompletableFuture();
@@ -160,7 +160,7 @@ class TcpExchangeTest {
                 }
             }
             assertThat(atServer).isNotDone();
-            try (TcpExchange client = TcpExchange.connecting(at, format)) {
+            try (TcpQueuePairExchange client = TcpQueuePairExchange.connecting(at, format)) {
                 CompletableFuture<QueuePairEnd> atClient =
                         client.exchange(client.adapt(end(12)), NONE).toCompletableFuture();
                 assertThat(Patience.await("the client's end", atServer).queuePairNumber())
@@ -193,7 +193,7 @@ class TcpExchangeTest {
 
     @Test
     void givingUpEndsWhatIsUnderWay() {
-        TcpExchange server = server(Format.VERBENA);
+        TcpQueuePairExchange server = server(Format.VERBENA);
         CompletableFuture<QueuePairEnd> came = server.exchange(end(1), NONE).toCompletableFuture();
         server.giveUp();
         Patience.until("it has an outcome", came::isDone);
@@ -204,7 +204,7 @@ class TcpExchangeTest {
 
     @Test
     void foreignFormatsHaveNoRoomForMore() {
-        TcpExchange exchange = server(Format.PING_PONG);
+        TcpQueuePairExchange exchange = server(Format.PING_PONG);
         QueuePairEnd said = new QueuePairEnd(1, 2, 0, 0, 1, 1024, 1, new byte[] {1});
         assertThatThrownBy(() -> exchange.adapt(said)).hasMessageContaining("use framing RAW");
         assertThatThrownBy(() -> exchange.adapt(end(1).withMtuBytes(512))).hasMessageContaining("1024");
@@ -217,7 +217,7 @@ class TcpExchangeTest {
     @Test
     void softHasNoQueuePairsToConnectByHand() {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
-        TcpExchange exchange = server(Format.VERBENA);
+        TcpQueuePairExchange exchange = server(Format.VERBENA);
         try {
             assertThat(group.provider().connectsByHand()).isFalse();
             ChannelFuture connecting = new Bootstrap()

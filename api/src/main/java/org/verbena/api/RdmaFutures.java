@@ -5,8 +5,8 @@ import java.util.concurrent.CompletableFuture;
 import org.verbena.api.internal.loop.LoopFuture;
 
 /** From Netty's futures to the JDK's. */
-public final class Futures {
-    private Futures() {}
+public final class RdmaFutures {
+    private RdmaFutures() {}
 
     /**
      * Returns a {@link CompletableFuture} that completes, fails or is cancelled with a Netty future. Its dependent

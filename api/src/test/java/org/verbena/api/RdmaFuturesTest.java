@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.transport.spi.Patience;
 
-class FuturesTest {
+class RdmaFuturesTest {
     private final Promise<String> promise = ImmediateEventExecutor.INSTANCE.newPromise();
 
     /** What the owner of a future may do to it. */
@@ -42,7 +42,7 @@ class FuturesTest {
 
     @Test
     void givesTheValue() {
-        CompletableFuture<String> future = Futures.toCompletable(promise);
+        CompletableFuture<String> future = RdmaFutures.toCompletable(promise);
         assertThat(future).isNotDone();
         promise.setSuccess("value");
         assertThat(future).isCompletedWithValue("value");
@@ -52,19 +52,19 @@ class FuturesTest {
     void givesTheFailureItself() {
         IllegalStateException failure = new IllegalStateException();
         promise.setFailure(failure);
-        CompletableFuture<String> future = Futures.toCompletable(promise);
+        CompletableFuture<String> future = RdmaFutures.toCompletable(promise);
         assertThat(future).isCompletedExceptionally();
         assertThat(future.exceptionNow()).isSameAs(failure);
     }
 
     @Test
     void cancelsBothWays() {
-        CompletableFuture<String> future = Futures.toCompletable(promise);
+        CompletableFuture<String> future = RdmaFutures.toCompletable(promise);
         future.cancel(true);
         assertThat(promise.isCancelled()).isTrue();
 
         Promise<String> other = ImmediateEventExecutor.INSTANCE.newPromise();
-        CompletableFuture<String> otherFuture = Futures.toCompletable(other);
+        CompletableFuture<String> otherFuture = RdmaFutures.toCompletable(other);
         other.cancel(false);
         assertThat(otherFuture).isCancelled();
     }
@@ -73,7 +73,7 @@ class FuturesTest {
     @EnumSource
     void whateverEndsItGivesTheOperationUp(Ending ending) {
         Promise<ByteBuf> source = ImmediateEventExecutor.INSTANCE.newPromise();
-        CompletableFuture<ByteBuf> future = Futures.toCompletable(source);
+        CompletableFuture<ByteBuf> future = RdmaFutures.toCompletable(source);
         ending.how.accept(future);
         Patience.until("the operation is given up", source::isCancelled);
         Patience.until("it has its outcome", future::isDone);
@@ -83,7 +83,7 @@ class FuturesTest {
     @EnumSource
     void aValueThatComesTooLateIsReleased(Ending ending) {
         Promise<ByteBuf> source = ImmediateEventExecutor.INSTANCE.newPromise();
-        CompletableFuture<ByteBuf> future = Futures.toCompletable(source);
+        CompletableFuture<ByteBuf> future = RdmaFutures.toCompletable(source);
         assertThat(source.setUncancellable()).isTrue();
         ending.how.accept(future);
         Patience.until("it has its outcome", future::isDone);
@@ -95,7 +95,7 @@ class FuturesTest {
     @Test
     void aChannelThatComesTooLateIsClosed() {
         Promise<Channel> source = ImmediateEventExecutor.INSTANCE.newPromise();
-        CompletableFuture<Channel> future = Futures.toCompletable(source);
+        CompletableFuture<Channel> future = RdmaFutures.toCompletable(source);
         assertThat(source.setUncancellable()).isTrue();
         future.cancel(true);
         EmbeddedChannel channel = new EmbeddedChannel();
@@ -108,7 +108,7 @@ class FuturesTest {
     @EnumSource
     void aValueThatWasGivenStays(Ending ending) {
         Promise<ByteBuf> source = ImmediateEventExecutor.INSTANCE.newPromise();
-        CompletableFuture<ByteBuf> future = Futures.toCompletable(source);
+        CompletableFuture<ByteBuf> future = RdmaFutures.toCompletable(source);
         ByteBuf value = Unpooled.buffer(1);
         source.setSuccess(value);
         ending.how.accept(future);

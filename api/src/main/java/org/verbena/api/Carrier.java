@@ -11,20 +11,20 @@ import org.verbena.api.internal.ladder.LadderConnect;
  * connections of an {@link RdmaServerSocketChannel} as well, and those that {@link RdmaLadder} gives.
  *
  * <pre>{@code
- * ConnectionProvider carrier = ConnectionProvider.of(channel);
+ * Carrier carrier = Carrier.of(channel);
  * log.info("{} over {}: {}", channel.remoteAddress(), carrier.name(), carrier.reason());
  * }</pre>
  *
  * @param name {@code verbs}, {@code soft} ..., or {@link #TCP}
  * @param reason why it is this one, as a phrase
  */
-public record ConnectionProvider(String name, String reason) {
+public record Carrier(String name, String reason) {
 
     /** The name where no provider carries the connection: it is plain TCP. */
     public static final String TCP = LadderConnect.TCP;
 
     /** The attribute of channels, {@code verbena.provider}. */
-    public static final AttributeKey<ConnectionProvider> ATTRIBUTE = AttributeKey.valueOf("verbena.provider");
+    public static final AttributeKey<Carrier> ATTRIBUTE = AttributeKey.valueOf("verbena.provider");
 
     /**
      * What carries a channel. Any thread.
@@ -32,7 +32,7 @@ public record ConnectionProvider(String name, String reason) {
      * @param channel any channel
      * @return null for one that does not connect yet, or is of another kind
      */
-    public static @Nullable ConnectionProvider of(Channel channel) {
+    public static @Nullable Carrier of(Channel channel) {
         return channel.attr(ATTRIBUTE).get();
     }
 }

@@ -20,12 +20,12 @@ import org.verbena.transport.spi.WorkRequest;
  * <p>Immutable but for its content. Each method that changes something returns another message with the same content,
  * whose reference count they share: go on with that one.
  */
-public final class RdmaMessage extends DefaultByteBufHolder {
+public final class RawMessage extends DefaultByteBufHolder {
     private final WorkRequest.Opcode opcode;
     private final int flags;
     private final int word;
 
-    private RdmaMessage(ByteBuf content, WorkRequest.Opcode opcode, int flags, int word) {
+    private RawMessage(ByteBuf content, WorkRequest.Opcode opcode, int flags, int word) {
         super(content);
         this.opcode = opcode;
         this.flags = flags;
@@ -38,8 +38,8 @@ public final class RdmaMessage extends DefaultByteBufHolder {
      * @param content from its reader index to its writer index; owned by the message
      * @return the message
      */
-    public static RdmaMessage of(ByteBuf content) {
-        return new RdmaMessage(content, WorkRequest.Opcode.SEND, 0, 0);
+    public static RawMessage of(ByteBuf content) {
+        return new RawMessage(content, WorkRequest.Opcode.SEND, 0, 0);
     }
 
     /**
@@ -50,9 +50,9 @@ public final class RdmaMessage extends DefaultByteBufHolder {
      * @return a message with the same content
      * @throws IllegalStateException it invalidates a key: a SEND does one of the two
      */
-    public RdmaMessage withImmediate(int immediateData) {
+    public RawMessage withImmediate(int immediateData) {
         requireNot(WorkRequest.Opcode.SEND_WITH_INVALIDATE);
-        return new RdmaMessage(content(), WorkRequest.Opcode.SEND_WITH_IMMEDIATE, flags, immediateData);
+        return new RawMessage(content(), WorkRequest.Opcode.SEND_WITH_IMMEDIATE, flags, immediateData);
     }
 
     /**
@@ -64,9 +64,9 @@ public final class RdmaMessage extends DefaultByteBufHolder {
      * @return a message with the same content
      * @throws IllegalStateException it has immediate data: a SEND does one of the two
      */
-    public RdmaMessage withInvalidate(RemoteMemory token) {
+    public RawMessage withInvalidate(RemoteMemory token) {
         requireNot(WorkRequest.Opcode.SEND_WITH_IMMEDIATE);
-        return new RdmaMessage(content(), WorkRequest.Opcode.SEND_WITH_INVALIDATE, flags, token.key());
+        return new RawMessage(content(), WorkRequest.Opcode.SEND_WITH_INVALIDATE, flags, token.key());
     }
 
     private void requireNot(WorkRequest.Opcode other) {
@@ -83,8 +83,8 @@ public final class RdmaMessage extends DefaultByteBufHolder {
      *
      * @return a message with the same content
      */
-    public RdmaMessage fenced() {
-        return new RdmaMessage(content(), opcode, flags | WorkRequest.FENCE, word);
+    public RawMessage fenced() {
+        return new RawMessage(content(), opcode, flags | WorkRequest.FENCE, word);
     }
 
     /**
@@ -93,8 +93,8 @@ public final class RdmaMessage extends DefaultByteBufHolder {
      *
      * @return a message with the same content
      */
-    public RdmaMessage solicited() {
-        return new RdmaMessage(content(), opcode, flags | WorkRequest.SOLICITED, word);
+    public RawMessage solicited() {
+        return new RawMessage(content(), opcode, flags | WorkRequest.SOLICITED, word);
     }
 
     WorkRequest.Opcode opcode() {
@@ -112,45 +112,45 @@ public final class RdmaMessage extends DefaultByteBufHolder {
 
     /** A message with other content that goes the same way. */
     @Override
-    public RdmaMessage replace(ByteBuf content) {
-        return new RdmaMessage(content, opcode, flags, word);
+    public RawMessage replace(ByteBuf content) {
+        return new RawMessage(content, opcode, flags, word);
     }
 
     @Override
-    public RdmaMessage copy() {
-        return (RdmaMessage) super.copy();
+    public RawMessage copy() {
+        return (RawMessage) super.copy();
     }
 
     @Override
-    public RdmaMessage duplicate() {
-        return (RdmaMessage) super.duplicate();
+    public RawMessage duplicate() {
+        return (RawMessage) super.duplicate();
     }
 
     @Override
-    public RdmaMessage retainedDuplicate() {
-        return (RdmaMessage) super.retainedDuplicate();
+    public RawMessage retainedDuplicate() {
+        return (RawMessage) super.retainedDuplicate();
     }
 
     @Override
-    public RdmaMessage retain() {
+    public RawMessage retain() {
         super.retain();
         return this;
     }
 
     @Override
-    public RdmaMessage retain(int increment) {
+    public RawMessage retain(int increment) {
         super.retain(increment);
         return this;
     }
 
     @Override
-    public RdmaMessage touch() {
+    public RawMessage touch() {
         super.touch();
         return this;
     }
 
     @Override
-    public RdmaMessage touch(Object hint) {
+    public RawMessage touch(Object hint) {
         super.touch(hint);
         return this;
     }
@@ -158,7 +158,7 @@ public final class RdmaMessage extends DefaultByteBufHolder {
     @Override
     public boolean equals(Object other) {
         return super.equals(other)
-                && other instanceof RdmaMessage that
+                && other instanceof RawMessage that
                 && opcode == that.opcode
                 && flags == that.flags
                 && word == that.word;
@@ -171,7 +171,7 @@ public final class RdmaMessage extends DefaultByteBufHolder {
 
     @Override
     public String toString() {
-        return "RdmaMessage[" + opcode + ((flags & WorkRequest.FENCE) != 0 ? ", fenced" : "")
+        return "RawMessage[" + opcode + ((flags & WorkRequest.FENCE) != 0 ? ", fenced" : "")
                 + ((flags & WorkRequest.SOLICITED) != 0 ? ", solicited" : "") + ", " + contentToString() + "]";
     }
 }

@@ -10,22 +10,22 @@ import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.WorkRequest;
 
-class RdmaMessageTest {
+class RawMessageTest {
     private static final RemoteMemory TOKEN = new RemoteMemory(4096, 64, 0x1234, Set.of(Access.REMOTE_READ));
 
     @Test
     void aCopyGoesTheSameWay() {
-        RdmaMessage message = RdmaMessage.of(Unpooled.copiedBuffer(new byte[] {1, 2, 3}))
+        RawMessage message = RawMessage.of(Unpooled.copiedBuffer(new byte[] {1, 2, 3}))
                 .withInvalidate(TOKEN)
                 .fenced()
                 .solicited();
-        RdmaMessage copy = message.copy();
+        RawMessage copy = message.copy();
         assertThat(copy).isEqualTo(message).hasSameHashCodeAs(message);
         assertThat(copy.opcode()).isEqualTo(WorkRequest.Opcode.SEND_WITH_INVALIDATE);
         assertThat(copy.flags()).isEqualTo(WorkRequest.FENCE | WorkRequest.SOLICITED);
         assertThat(copy.word()).isEqualTo(0x1234);
         assertThat(message.duplicate()).isEqualTo(message);
-        assertThat(RdmaMessage.of(message.content())).isNotEqualTo(message);
+        assertThat(RawMessage.of(message.content())).isNotEqualTo(message);
         copy.release();
         message.release();
         assertThat(message.refCnt()).isZero();
@@ -33,7 +33,7 @@ class RdmaMessageTest {
 
     @Test
     void doesOneThingWithAWord() {
-        RdmaMessage plain = RdmaMessage.of(Unpooled.EMPTY_BUFFER);
+        RawMessage plain = RawMessage.of(Unpooled.EMPTY_BUFFER);
         assertThatThrownBy(() -> plain.withImmediate(1).withInvalidate(TOKEN))
                 .isInstanceOf(IllegalStateException.class);
         assertThatThrownBy(() -> plain.withInvalidate(TOKEN).withImmediate(1))
