@@ -491,7 +491,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
         if (message instanceof RawMessage) {
             if (config.framing() != Framing.RAW) {
-                throw new UnsupportedOperationException("an RawMessage is one SEND, which needs framing RAW; this "
+                throw new UnsupportedOperationException("a RawMessage is one SEND, which needs framing RAW; this "
                         + getClass().getSimpleName() + " has framing " + config.framing() + ": write its content");
             }
             return message;

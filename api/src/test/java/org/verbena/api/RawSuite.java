@@ -375,7 +375,7 @@ public abstract class RawSuite extends ApiSuite {
             RdmaChannel peer = server.next();
             ChannelFuture refused =
                     client.writeAndFlush(RawMessage.of(pattern(client, 10, 1)).fenced());
-            assertThat(failure("an RawMessage with MESSAGE", refused))
+            assertThat(failure("a RawMessage with MESSAGE", refused))
                     .isInstanceOf(UnsupportedOperationException.class)
                     .hasMessageContaining("RawMessage")
                     .hasMessageContaining("RAW")
