@@ -100,7 +100,7 @@ public record AddressInfo(
      *
      * @param flags what for; {@link Flag#FAMILY} is added for a family other than any
      * @param family of the addresses
-     * @param queuePairType to connect with; null for the port space's own
+     * @param queuePairType to connect with; null for the port space's default
      * @param portSpace connections or datagrams
      * @param source to come from; null for any
      */
@@ -188,7 +188,7 @@ public record AddressInfo(
     /**
      * Routing data for the device, as rdma_getaddrinfo(3) found it.
      *
-     * @return a copy; empty without
+     * @return a copy; empty if there is none
      */
     @Override
     public byte[] route() {
@@ -198,7 +198,7 @@ public record AddressInfo(
     /**
      * Connection data for the device, as rdma_getaddrinfo(3) found it.
      *
-     * @return a copy; empty without
+     * @return a copy; empty if there is none
      */
     @Override
     public byte[] connect() {

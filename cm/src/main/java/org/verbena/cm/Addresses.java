@@ -25,7 +25,7 @@ final class Addresses {
         };
     }
 
-    /** As people write it. */
+    /** Formats an address for messages. */
     static String format(SocketAddress address) {
         if (!(address instanceof InetSocketAddress ip)) {
             return address.toString();

@@ -20,14 +20,13 @@ import org.verbena.verbs.ffm.Pointers;
 public final class Cm {
     /**
      * Devices by the address of their {@code ibv_context}. librdmacm opens each once; it closes one that was removed
-     * when no id and no list refers to it. So these addresses stay good as long as a list that has them is not given
-     * back. Changed under its own lock.
+     * when no id and no list refers to it. So these addresses stay valid until the list that has them is freed. Changed
+     * under its own lock.
      */
     private static final Map<Long, Context> DEVICES = new ConcurrentHashMap<>();
 
     /**
-     * The newest list, and those before it that have devices which were removed and are still in use here. Under the
-     * lock of the devices.
+     * The newest list, and older ones with removed devices that are still in use here. Under the lock of the devices.
      */
     private static final List<DeviceList> LISTS = new ArrayList<>();
 
@@ -38,7 +37,7 @@ public final class Cm {
 
     /**
      * Why the connection manager cannot work here: librdmacm is missing or of an unknown version, there is no RDMA
-     * device, no kernel module, or no permission. Checks anew each time; never throws.
+     * device, no kernel module, or no permission. Checks again on each call; never throws.
      *
      * @return null if it can; otherwise a throwable whose message says what to do
      */
@@ -66,11 +65,11 @@ public final class Cm {
 
     /**
      * The devices of this machine. They belong to librdmacm and are the same objects that {@link CmId#device} returns.
-     * They stay open as long as the process, unless the device is removed: then the next call of this that finds
-     * nothing on it any more closes it, and with the last id on it librdmacm closes it as well, so that the system can
+     * They stay open until the process ends, unless the device is removed: then the next call of this method that finds
+     * no object left on the device closes it, and librdmacm closes it with the last id on it, so that the system can
      * remove it. A device that is added again is another object.
      *
-     * <p>librdmacm lets go of a removed device only while there is another one, and from rdma-core 30 on.
+     * <p>librdmacm closes a removed device only from rdma-core 30 on, and only while there is another device.
      *
      * @return possibly none
      * @throws CmException if the devices cannot be read
@@ -107,7 +106,7 @@ public final class Cm {
         }
     }
 
-    /** The object of an address; another one if somebody closed it, which closes nothing in C. */
+    /** The object for a context's address; a new one if the program closed it, which closes nothing in C. */
     private static Context wrap(long context) {
         Context known = DEVICES.get(context);
         if (known == null || !known.isOpen()) {
@@ -117,7 +116,7 @@ public final class Cm {
         return known;
     }
 
-    /** Closes the devices that are no longer there and that nothing lies on. */
+    /** Closes the devices that were removed and have no objects left. */
     private static void closeRemoved(Set<Long> present) {
         DEVICES.entrySet().removeIf(device -> !present.contains(device.getKey()) && isClosed(device.getValue()));
     }
@@ -131,7 +130,7 @@ public final class Cm {
         }
     }
 
-    /** Gives back the lists that hold nothing which is in use and which the newest one does not hold. */
+    /** Frees the lists whose devices are all unused or in the newest list. */
     private static void freeLists(MemorySegment errno, Set<Long> present) {
         DeviceList newest = LISTS.removeLast();
         LISTS.removeIf(list -> {

@@ -17,14 +17,14 @@ import org.verbena.verbs.queue.EnhancedConnection;
  *
  * @param type what happened
  * @param status 0, a negative errno, or a {@link RejectReason#value()}; {@link #describe} has it in words
- * @param id the id that it happened to; of a connection request the new id, which the receiver owns and must close
- * @param listener of a connection request the id that listened; null otherwise
+ * @param id the id that it happened to; for a connection request the new id, which the receiver owns and must close
+ * @param listener for a connection request the id that listened; null otherwise
  * @param connection what the peer asked for or answered, on ids for connections; null otherwise. Its private data is
  *     that of the request, the answer or the rejection
  * @param datagram how to reach the peer or group, on ids for datagrams; null otherwise
  * @param enhancedConnection what the peer's adapter proposed or answered, with a connection request or response; null
- *     without
- * @param group of a multicast event the group, as it was given to {@link CmId#joinMulticast}; null otherwise
+ *     if nothing
+ * @param group for a multicast event the group, as it was given to {@link CmId#joinMulticast}; null otherwise
  *     <p>Source: rdma_get_cm_event(3)
  */
 public record CmEvent(
@@ -61,8 +61,8 @@ public record CmEvent(
     }
 
     /**
-     * What the peer's adapter proposed or answered. Null if nothing, if the id has a queue pair (librdmacm has used it
-     * then), or if librdmacm is older than this.
+     * What the peer's adapter proposed or answered. Null if nothing, if the id has a queue pair (librdmacm has then
+     * consumed it), or if librdmacm is too old for it.
      */
     private static @Nullable EnhancedConnection remoteEnhancedConnection(long id) {
         if (!RdmaCm.LIBRARY.find("rdma_get_remote_ece").isPresent()) {
@@ -95,14 +95,14 @@ public record CmEvent(
     /**
      * A description of the event.
      *
-     * @return type, status, what they mean and, where there is something to do, what
+     * @return type and status, their meaning and, if there is one, a remedy
      */
     public String describe() {
         return type + ", " + CmStatus.describe(type, status);
     }
 
     /**
-     * Makes the exception of a failure.
+     * Creates the exception for a failure.
      *
      * @param step what was going on: {@code connecting to 192.0.2.1:7471}
      * @return not thrown

@@ -20,7 +20,9 @@ public enum CmEventType {
     /** A peer wants to connect to a listening id: accept or reject the new id that comes with the event. */
     CONNECT_REQUEST(4, false, "a peer wants to connect"),
 
-    /** The peer accepted, and the id has no queue pair of librdmacm's: modify yours, then {@link CmId#establish}. */
+    /**
+     * The peer accepted, and librdmacm did not create the id's queue pair: modify yours, then {@link CmId#establish}.
+     */
     CONNECT_RESPONSE(5, false, "the peer accepted"),
 
     /** Connecting failed on this side or on the way. */
@@ -78,7 +80,7 @@ public enum CmEventType {
     /**
      * Whether it ends an attempt or a connection with an error.
      *
-     * @return true if the id cannot go on
+     * @return true if the id can only be closed
      */
     public boolean isError() {
         return error;

@@ -43,7 +43,7 @@ public final class CmException extends NativeRdmaException {
         this(message(call, errno), call, errno, null, 0);
     }
 
-    /** The same with what else is known about it; may be empty. */
+    /** The same with a remark, which may be empty. */
     CmException(String call, int errno, String remark) {
         this(
                 message(call, errno)

@@ -41,8 +41,8 @@ import org.verbena.verbs.queue.QueuePairType;
  * }</pre>
  *
  * <p>Every step in capitals is an event on the id's {@link EventChannel}; the calls return immediately. An error event
- * ends the attempt: close the id. All methods may be called on any thread. An id has one owner, who closes it; the
- * taker of a connection request's event owns its id.
+ * ends the attempt: close the id. All methods may be called on any thread. An id has one owner, who closes it. The code
+ * that takes the event of a connection request owns the new id.
  *
  * <p>Source: rdma_cm(7)
  */
@@ -200,7 +200,7 @@ public final class CmId implements AutoCloseable {
      * Starts to map the peer's address to a device; {@link CmEventType#ADDR_RESOLVED} or {@link
      * CmEventType#ADDR_ERROR} follows.
      *
-     * @param localAddress to come from, as {@link #bind} takes it; null for what the routing table says
+     * @param localAddress the source address, as {@link #bind} takes it; null to let the routing table choose
      * @param remoteAddress the peer's, of the same kind
      * @param timeoutMillis how long the kernel may take
      * @throws CmException ENODEV, ENETUNREACH ... if it is already clear that no route leads there
@@ -263,7 +263,7 @@ public final class CmId implements AutoCloseable {
      *
      * @param domain on the id's {@link #device()}
      * @param options completion queues, sizes, shared receive queue and type
-     * @param extension what else
+     * @param extension the additional options
      * @return to be closed by the caller
      * @throws CmException EOPNOTSUPP or EINVAL if the device does not support the extension
      * @throws IllegalArgumentException for a domain of another device, or a type or extension that does not fit
@@ -369,7 +369,7 @@ public final class CmId implements AutoCloseable {
     /**
      * Rejects a connection request. Afterwards the id can only be closed.
      *
-     * @param privateData told to the peer; may be empty
+     * @param privateData sent to the peer; may be empty
      * @throws CmException EINVAL if it is not the id of a request
      * @throws IllegalArgumentException for private data over the limit: 148 bytes on InfiniBand and RoCE (136 for
      *     datagrams), 251 on iWARP
@@ -382,7 +382,7 @@ public final class CmId implements AutoCloseable {
      * Rejects a connection request because of its adapter's options; the peer sees {@link
      * RejectReason#VENDOR_OPTION_NOT_SUPPORTED}.
      *
-     * @param privateData told to the peer; may be empty
+     * @param privateData sent to the peer; may be empty
      * @throws CmException EINVAL if it is not the id of a request
      * @throws IllegalArgumentException for private data over the limit, as {@link #reject}
      */
@@ -404,7 +404,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Proposes or answers options of the adapter's maker, for a queue pair created separately from the id; before
+     * Proposes or answers options of the adapter's vendor, for a queue pair created separately from the id; before
      * {@link #connect} or {@link #accept}.
      *
      * @param options as the queue pair has them
@@ -453,7 +453,7 @@ public final class CmId implements AutoCloseable {
      * Tells the connection manager that the queue pair received a message before the connection's last handshake
      * message: the connection is established.
      *
-     * @param event {@link AsyncEventType#COMM_EST}, what the device reports then; the kernel knows no other
+     * @param event {@link AsyncEventType#COMM_EST}, what the device reports then; the kernel accepts no other
      * @throws CmException EINVAL for another event, or in another state
      */
     public void notify(AsyncEventType event) {
@@ -465,7 +465,7 @@ public final class CmId implements AutoCloseable {
      * CmEventType#MULTICAST_ERROR}, follows. The id's queue pair is attached to the group.
      *
      * @param group its address
-     * @param membership send-only needs a kernel and adapter that have it
+     * @param membership send-only needs a kernel and adapter that support it
      * @throws CmException if it is clear that it cannot be joined
      * @throws IllegalStateException before the id has a device
      */
@@ -586,7 +586,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Allows the port of another id on the same address, if that id allows it too; before {@link #bind}.
+     * Lets this id share the port of another id on the same address, if that id allows it too; before {@link #bind}.
      *
      * @param reuse as SO_REUSEADDR
      * @throws CmException EINVAL if the id is bound
@@ -684,8 +684,8 @@ public final class CmId implements AutoCloseable {
      * The device it is bound to. It belongs to librdmacm and is the same object for every id on that device; create
      * protection domains and completion queues on it. It stays open as {@link Cm#devices()} says.
      *
-     * @return null before {@link CmEventType#ADDR_RESOLVED}, for wildcard listeners, and if the device was removed and
-     *     let go of
+     * @return null before {@link CmEventType#ADDR_RESOLVED}, for wildcard listeners, and once a removed device is
+     *     closed
      */
     public @Nullable Context device() {
         return locked(() -> {
@@ -759,7 +759,7 @@ public final class CmId implements AutoCloseable {
 
     /**
      * Destroys the id: cancels pending steps, leaves multicast groups, rejects an unanswered request, and drops a
-     * connection, of which the peer's application only gets DISCONNECTED. Idempotent.
+     * connection, which the peer's application only sees as DISCONNECTED. Idempotent.
      *
      * @throws IllegalStateException while its queue pair is open
      */

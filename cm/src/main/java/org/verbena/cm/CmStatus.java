@@ -15,7 +15,7 @@ final class CmStatus {
             return describePositive(type, status);
         }
         if (status == -1) {
-            // librdmacm puts the answer of its own failed step there, and that is -1 with the reason in errno.
+            // librdmacm reports here what its own failed step returned: -1, with the reason in errno.
             return "status -1 (librdmacm could not bring the queue pair or id to its next state; the attributes or private"
                     + " data may not suit the device)";
         }

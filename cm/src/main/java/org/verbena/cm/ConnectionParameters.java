@@ -13,9 +13,9 @@ import org.verbena.cm.ffm.RdmaConnParam;
  *
  * @param privateData copied; not null, at most 255 bytes
  * @param responderResources how many RDMA reads and atomics of the peer this side serves at a time; 0 to 255, 255 for
- *     the device's most
+ *     the device's maximum
  * @param initiatorDepth how many RDMA reads and atomics this side has under way at a time; 0 to 255, 255 for the
- *     device's most
+ *     device's maximum
  * @param flowControl whether the hardware has end-to-end flow control; sent to the peer, not used
  * @param retryCount how often a send is repeated without an acknowledgement before the connection fails; 0 to 7.
  *     Without repeats a single lost packet ends the connection. Ignored when accepting, and by iWARP, where TCP repeats
@@ -23,8 +23,8 @@ import org.verbena.cm.ffm.RdmaConnParam;
  *     ever. iWARP has none
  * @param sharedReceiveQueue whether the queue pair takes its receives from a shared queue; only for ids without a queue
  *     pair
- * @param queuePairNumber of a queue pair made apart from the id; only for ids without one <p>Source: rdma_connect(3),
- *     rdma_accept(3)
+ * @param queuePairNumber of a queue pair created separately from the id; only for ids without one <p>Source:
+ *     rdma_connect(3), rdma_accept(3)
  */
 public record ConnectionParameters(
         byte[] privateData,
@@ -74,7 +74,7 @@ public record ConnectionParameters(
     /**
      * The private data.
      *
-     * @return a copy. InfiniBand and RoCE pad what was sent with zeros to what fits
+     * @return a copy. InfiniBand and RoCE pad what was sent with zeros to the full length
      */
     @Override
     public byte[] privateData() {
@@ -102,8 +102,8 @@ public record ConnectionParameters(
     /**
      * These parameters with other numbers of reads and atomics.
      *
-     * @param newResponderResources of the peer, served here
-     * @param newInitiatorDepth of this side, under way
+     * @param newResponderResources of the peer, served at a time
+     * @param newInitiatorDepth of this side, under way at a time
      * @return a new record
      */
     public ConnectionParameters withReads(int newResponderResources, int newInitiatorDepth) {

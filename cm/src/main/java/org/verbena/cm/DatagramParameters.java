@@ -10,7 +10,7 @@ import org.verbena.verbs.AddressVector;
  * joined.
  *
  * @param privateData of the request or its answer; copied
- * @param address of the peer or group, to make an address handle of
+ * @param address of the peer or group, to create an address handle from
  * @param queuePairNumber to send to; 0xffffff for a group
  * @param queueKey to send with <p>Source: rdma_get_cm_event(3), ibv_create_ah(3)
  */

@@ -25,8 +25,8 @@ import org.verbena.verbs.ffm.FileDescriptors;
  * Receives the events of ids.
  *
  * <p>An event is copied whole and acknowledged before it is handed out. So no event is ever outstanding, and closing an
- * id, which librdmacm makes wait for the id's unacknowledged events, never hangs. An id is found again by a number that
- * is never used twice and not by its address, which librdmacm does use again.
+ * id, which librdmacm makes wait for the id's unacknowledged events, never hangs. An event's id is found by a number
+ * that is never reused, not by its address, which librdmacm does reuse.
  *
  * <p>The descriptor is non-blocking: wait for it to be readable, in an event loop of your own or with {@link #get},
  * then take events with {@link #tryGet} until there is none.
@@ -50,8 +50,8 @@ public final class EventChannel implements AutoCloseable {
     final long sequence = SEQUENCE.incrementAndGet();
 
     /**
-     * Open ids by their numbers; written under the lock, but for an id that migrates here, which comes before its
-     * events.
+     * Open ids by their numbers. Written under the lock, except for an id that migrates here: it is added before its
+     * events arrive.
      */
     private final Map<Long, CmId> ids = new ConcurrentHashMap<>();
 
@@ -107,7 +107,7 @@ public final class EventChannel implements AutoCloseable {
     /**
      * Takes the next event, if one is pending.
      *
-     * @return null if none does
+     * @return null if none is pending
      * @throws IllegalStateException if the channel is closed
      */
     public @Nullable CmEvent tryGet() {
@@ -165,7 +165,7 @@ public final class EventChannel implements AutoCloseable {
     /** How long {@link #get} waits before it checks whether the channel was closed. */
     private static final long MAX_POLL_MILLIS = 1000;
 
-    /** Null if its id was closed, which the kernel leaves no room for; then it is acknowledged all the same. */
+    /** Null if its id was closed, which the kernel rules out; even then it is acknowledged. */
     private @Nullable CmEvent copyAndAcknowledge(long event) {
         try {
             MemorySegment struct = RdmaCmEvent.at(event);

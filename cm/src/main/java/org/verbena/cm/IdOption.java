@@ -27,7 +27,7 @@ enum IdOption {
     }
 
     /**
-     * A value as C wants it.
+     * Encodes a value for C.
      *
      * @throws IllegalArgumentException it is out of range
      */

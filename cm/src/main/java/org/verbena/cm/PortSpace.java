@@ -36,7 +36,7 @@ public enum PortSpace {
     }
 
     /**
-     * Whether ids of this space have unreliable datagram queue pairs unless told otherwise.
+     * Whether ids of this space have unreliable datagram queue pairs by default.
      *
      * @return false for connections
      */

@@ -10,8 +10,8 @@ import org.verbena.verbs.address.Gid;
  *
  * @param lid of the port; 0 on RoCE
  * @param queuePairNumber 24 bits
- * @param packetSequenceNumber the first one it will send with, 24 bits; random, so that strays of an older connection
- *     are told apart
+ * @param packetSequenceNumber the first one it will send with, 24 bits; random, so that stray packets of an older
+ *     connection are recognised
  * @param gid of the port; zero without a global route
  */
 public record QueuePairAddress(int lid, int queuePairNumber, int packetSequenceNumber, Gid gid) {

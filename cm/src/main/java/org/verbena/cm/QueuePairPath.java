@@ -29,7 +29,7 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
     /** For {@link #gidIndex}: route by LID. */
     public static final int NO_GID = -1;
 
-    /** The value of rdma-core's ping-pong programs: 67 ms without an acknowledgement, then a repeat. */
+    /** The value of rdma-core's ping-pong programs: 67 ms without an acknowledgement, then a retry. */
     private static final int TIMEOUT_EXPONENT = 14;
 
     /** Without it one lost packet ends the connection. */

@@ -27,7 +27,7 @@ import org.verbena.verbs.address.Gid;
  * }
  * }</pre>
  *
- * <p>The exchange is not protected: use it only on a trusted network. One thread. Source: ibv_rc_pingpong(1)
+ * <p>The exchange is not protected: use it only on a trusted network. Not thread-safe. Source: ibv_rc_pingpong(1)
  */
 public final class TcpQueuePairExchange implements AutoCloseable {
     /** The acknowledgement that a ping-pong client sends for the server's addresses, with C's zero byte. */

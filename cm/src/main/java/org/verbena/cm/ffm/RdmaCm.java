@@ -9,7 +9,7 @@ import org.verbena.verbs.ffm.NativeLibrary;
 
 /**
  * The functions that librdmacm exports, rsockets aside. The first argument of every method is the segment that receives
- * errno ({@link Errno#newCapture}), the rest is as in C. Unless its prototype says otherwise a function answers 0, or
+ * errno ({@link Errno#newCapture}), the rest is as in C. Unless its prototype says otherwise, a function returns 0, or
  * -1 and sets errno. One that the installed version lacks throws {@link UnsupportedOperationException} when called.
  * Source: rdma/rdma_cma.h, rdma/rdma_verbs.h
  */
@@ -17,7 +17,9 @@ public final class RdmaCm {
     /** The library; another file is loaded if the property {@code org.verbena.cm.library} names one. */
     public static final NativeLibrary LIBRARY = load(System.getProperty("org.verbena.cm.library", "librdmacm.so.1"));
 
-    /** Not loaded where this module may not look at what its functions return, although that of libibverbs may. */
+    /**
+     * Not loaded if this module has no native access to what its functions return, even if libibverbs's module has it.
+     */
     @SuppressWarnings("restricted") // whether this is allowed is the question
     private static NativeLibrary load(String soname) {
         try {

@@ -160,9 +160,9 @@ public final class RdmaCmId {
     }
 
     /**
-     * Reads back what was just written, at both ends of the struct.
+     * Checks the layout by reading back what was just written at both ends of the struct.
      *
-     * @throws UnsupportedOperationException librdmacm has another layout, which is refused and not trusted
+     * @throws UnsupportedOperationException librdmacm has another layout
      */
     public static void requireKnownLayout(MemorySegment id, long channel, long context, int portSpace, int qpType) {
         boolean known = channel(id) == channel

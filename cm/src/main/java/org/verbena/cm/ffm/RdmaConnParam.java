@@ -44,7 +44,7 @@ public final class RdmaConnParam {
         param.set(JAVA_BYTE, PRIVATE_DATA_LEN, (byte) bytes.length);
     }
 
-    /** Copies the bytes the struct points at. */
+    /** Copies the bytes that the struct points to. */
     public static byte[] privateData(MemorySegment param) {
         int length = Byte.toUnsignedInt(param.get(JAVA_BYTE, PRIVATE_DATA_LEN));
         long data = param.get(CStruct.PTR, PRIVATE_DATA);

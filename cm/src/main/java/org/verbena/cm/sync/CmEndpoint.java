@@ -42,7 +42,7 @@ import org.verbena.verbs.queue.QueuePairType;
  * }
  * }</pre>
  *
- * <p>One thread. Source: rdma_create_ep(3), rdma_post_send(3), rdma_post_recv(3), rdma_get_send_comp(3),
+ * <p>Not thread-safe. Source: rdma_create_ep(3), rdma_post_send(3), rdma_post_recv(3), rdma_get_send_comp(3),
  * rdma_reg_msgs(3)
  */
 public final class CmEndpoint implements AutoCloseable {
@@ -53,7 +53,7 @@ public final class CmEndpoint implements AutoCloseable {
     private final Completions receives;
     private final QueuePair queuePair;
 
-    /** A completion queue that is slept on, and its last completion. */
+    /** A completion queue to wait on, and its last completion. */
     private static final class Completions {
         final CompletionChannel channel;
         final CompletionQueue queue;
@@ -74,7 +74,7 @@ public final class CmEndpoint implements AutoCloseable {
                     return polled;
                 }
                 queue.requestNotify(false);
-                // One may have come in between.
+                // A completion may have arrived before the queue was armed.
                 if (queue.poll(polled) > 0) {
                     return polled;
                 }

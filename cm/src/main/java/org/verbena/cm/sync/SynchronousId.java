@@ -26,13 +26,13 @@ import org.verbena.cm.PortSpace;
  * }
  * }</pre>
  *
- * <p>Waits end with the kernel's own limits: those of resolving are given, and those of connecting follow from the
- * queue pair's retries. Closing the id on another thread ends a wait as well. One thread.
+ * <p>The kernel bounds each wait: by the timeout given when resolving, by the queue pair's retries when connecting.
+ * Closing the id on another thread also ends a wait. Otherwise not thread-safe.
  *
  * <p>Source: rdma_cm(7), rdma_create_ep(3), rdma_get_request(3)
  */
 public final class SynchronousId implements AutoCloseable {
-    /** How long {@link #of} lets address and route take each; librdmacm's rdma_create_ep has the same. */
+    /** How long {@link #of} waits for the address and then for the route, as librdmacm's rdma_create_ep does. */
     private static final int RESOLVE_MILLIS = 2000;
 
     private static final int FOREVER = -1;
@@ -40,7 +40,7 @@ public final class SynchronousId implements AutoCloseable {
     private final EventChannel events;
     private final CmId id;
 
-    /** What goes with a connect request that has no private data of its own. */
+    /** The private data of a connect request that brings none. */
     private byte[] connectData = {};
 
     private @Nullable CmEvent lastEvent;
@@ -108,7 +108,7 @@ public final class SynchronousId implements AutoCloseable {
     }
 
     /**
-     * The id, for all that does not wait. Do not {@link CmId#migrate} it: then nothing would end the waits.
+     * The id, for calls that do not wait. Do not {@link CmId#migrate} it: no event would end the waits then.
      *
      * @return this one's
      */
@@ -117,10 +117,10 @@ public final class SynchronousId implements AutoCloseable {
     }
 
     /**
-     * The event that ended the last wait, with the peer's private data and parameters; of an id from {@link #request}
-     * at first the request.
+     * The event that ended the last wait, with the peer's private data and parameters; at first the request for an id
+     * from {@link #request}.
      *
-     * @return null if none has
+     * @return null if there was none
      */
     public @Nullable CmEvent lastEvent() {
         return lastEvent;
@@ -129,7 +129,7 @@ public final class SynchronousId implements AutoCloseable {
     /**
      * Maps an address to a device, as {@link CmId#resolveAddress}.
      *
-     * @param localAddress to come from; null for what the routing table says
+     * @param localAddress the source address; null to let the routing table choose
      * @param remoteAddress the peer's
      * @param timeoutMillis how long the kernel may take
      * @throws CmException it does not resolve
@@ -154,7 +154,7 @@ public final class SynchronousId implements AutoCloseable {
      * Connects, as {@link CmId#connect}; of a datagram id, looks the service up.
      *
      * @param parameters what to ask for
-     * @throws CmException refused, or nobody answered
+     * @throws CmException the peer refused or did not answer
      */
     public void connect(ConnectionParameters parameters) {
         boolean isOwn = parameters.privateData().length > 0 || connectData.length == 0;
