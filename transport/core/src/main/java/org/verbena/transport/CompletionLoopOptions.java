@@ -5,16 +5,15 @@ package org.verbena.transport;
  * options that do not apply to them.
  *
  * @param spinNanos how long an idle loop polls before it blocks, in nanoseconds: 0 blocks immediately; {@link
- *     #ADAPTIVE_SPIN} lets the loop choose up to 500 us, from how long it has had to wait recently, and 0 for a while
- *     where other threads take a quarter of its polling time
+ *     #ADAPTIVE_SPIN} lets the loop choose: up to 500 us, from its recent waits, or 0 for a while when other threads
+ *     take a quarter of its polling time
  * @param maxCompletionsPerTurn how many completions are handled before tasks and other descriptors, 1 or more
  * @param completionQueueDepth initial entries of each completion queue; it grows with the queue pairs on it
  * @param sharedReceiveDepth receives of the loop's shared receive queue on each device, 1 to 2^20; {@link
- *     #PROVIDER_DEFAULT} for what the provider has by default, as far as the device goes. A connection that asks for
- *     the queue fails if the device has fewer, with its limit
- * @param transferBudgetBytes how many bytes of long reads and writes the loop's connections have out at once on each
- *     device, messages that are read from peers included, 1 or more: what exceeds it takes turns, connection by
- *     connection
+ * #PROVIDER_DEFAULT} for the provider's default, capped at the device's limit. If the device has fewer than the number
+ * given here, a connection that asks for the queue fails, and the message names the limit
+ * @param transferBudgetBytes the most bytes of long reads and writes, messages read from peers included, that the
+ *     loop's connections have outstanding on each device, 1 or more; beyond it the connections take turns
  */
 public record CompletionLoopOptions(
         long spinNanos,
@@ -33,15 +32,15 @@ public record CompletionLoopOptions(
     private static final int MAX_SHARED_RECEIVES = 1 << 20;
 
     /**
-     * What one connection has out at the most when it reads messages of its peer with the default read depth: eight
-     * reads of 1 MiB. So a connection that is alone does not wait for them, and its own reads and writes keep a path of
-     * 100 Gbit/s full whose round trip takes up to 0.6 ms.
+     * The most that one connection has outstanding when it reads its peer's messages with the default read depth: eight
+     * reads of 1 MiB. So a single connection does not wait for the budget, and its own reads and writes fill a path of
+     * 100 Gbit/s with a round trip of up to 0.6 ms.
      */
     public static final long DEFAULT_TRANSFER_BUDGET_BYTES = 8 << 20;
 
     /**
-     * Adaptive spin, 256 completions per cycle, queues of 1024, shared receive queues as the provider has them, 8 MiB
-     * of long reads and writes.
+     * Adaptive spin, 256 completions per cycle, queues of 1024, shared receive queues of the provider's default depth,
+     * 8 MiB of long reads and writes.
      */
     public static final CompletionLoopOptions DEFAULTS = new CompletionLoopOptions(ADAPTIVE_SPIN, 256, 1024);
 

@@ -6,19 +6,19 @@ import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 
 /**
- * A queue pair that datagrams come from or go to: what a port is to UDP, which RDMA's packets do not carry. As a key it
- * tells the queue pairs of a host apart.
+ * A queue pair that datagrams come from or go to. It takes the place of a UDP port, which RDMA packets do not carry,
+ * and tells the queue pairs of a host apart.
  *
  * @param gidHigh the upper 64 bits of its port's GID, in host order; 0 with {@code gidLow} if only the LID is known
  * @param gidLow the lower 64 bits
  * @param queuePairNumber 24 bits; {@value #MULTICAST} for a multicast group
  * @param lid of its port on InfiniBand, 16 bits; 0 on RoCE
- * @param serviceLevel of the way there, 0 to 15
+ * @param serviceLevel of the path to it, 0 to 15
  */
 public record DatagramPeer(long gidHigh, long gidLow, int queuePairNumber, int lid, int serviceLevel)
         implements Serializable {
 
-    /** The queue pair number of what goes to a multicast group. */
+    /** The queue pair number of datagrams to a multicast group. */
     public static final int MULTICAST = 0xffffff;
 
     /** Checks ranges. */
@@ -66,7 +66,7 @@ public record DatagramPeer(long gidHigh, long gidLow, int queuePairNumber, int l
     }
 
     /**
-     * Whether it is the same queue pair on the same port, whatever the way there.
+     * Whether it is the same queue pair on the same port, whatever the path to it.
      *
      * @param other another
      * @return whether GID, LID and number are the same

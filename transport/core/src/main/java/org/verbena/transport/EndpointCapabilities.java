@@ -19,8 +19,8 @@ package org.verbena.transport;
  * @param receiveBufferBytes the default size of receives for this kind of device, as measured
  * @param connectionMemory whether memory can be registered for the peer of one connection only ({@code
  *     Endpoint.connectionMemory()}); otherwise a key opens its region to every peer of the device that knows it
- * @param reportsPeerEnd whether the end of the peer is reported by itself; false where queue pairs were connected by
- *     hand, so that a peer that is gone is noticed when work fails
+ * @param reportsPeerEnd whether the endpoint reports the end of its peer by itself; false if queue pairs were connected
+ *     by hand: then only failing work shows that the peer is gone
  */
 public record EndpointCapabilities(
         int sendDepth,

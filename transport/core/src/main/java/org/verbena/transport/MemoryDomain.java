@@ -34,13 +34,13 @@ public interface MemoryDomain {
     }
 
     /**
-     * Memory that peers of this domain's device reach with the least effort, where some memory is better than other. It
-     * is not registered. Pools of buffers ask for it.
+     * Allocates memory of the kind that peers of this domain's device reach most cheaply, if the device has such a
+     * kind. It is not registered. Buffer pools call this.
      *
      * @param arena frees it when it is closed
      * @param lengthBytes how much, 1 or more
      * @param access the rights that it will be registered with: what peers may write is kept apart
-     * @return zeroed memory that begins at a page; null where all memory is alike, or none of this kind is left
+     * @return zeroed memory that begins at a page; null if all memory is alike, or none of this kind is left
      */
     default @Nullable MemorySegment allocate(Arena arena, long lengthBytes, Set<Access> access) {
         return null;
@@ -54,9 +54,9 @@ public interface MemoryDomain {
     long registeredBytes();
 
     /**
-     * Has a listener called when the device was removed or has failed and nothing is connected over it any more:
-     * everybody who keeps memory registered here then closes it, since the process keeps the device open until that is
-     * done. At once if it has happened already, and never for a domain without a device.
+     * Calls a listener when the device was removed or has failed and nothing is connected over it any more: immediately
+     * if that has happened already, and never for a domain without a device. Owners of memory registered here then
+     * close it, since the process keeps the device open until all is closed.
      *
      * @param listener called at most once, on any thread; must not block
      */

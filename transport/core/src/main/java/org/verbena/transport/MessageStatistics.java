@@ -16,8 +16,8 @@ package org.verbena.transport;
  * @param registrations messages registered for the operation
  * @param oneSidedOperations reads, writes and atomics that were reported as done
  * @param creditStalls how often operations began to wait for the peer's credits
- * @param creditStallNanos how long, in nanoseconds, without stalls still in progress: each from the first operation
- *     that found no credit until none waited any more
+ * @param creditStallNanos how long these stalls lasted, in nanoseconds: each from the first operation that found no
+ *     credit until none waited any more, without a stall still in progress
  * @param slotStalls how often operations began to wait for slots of the send queue or for the read depth
  * @param memoryStalls how often a receive or a copy waited for registered memory
  * @param transferStalls how often long reads or writes began to wait for their turn among the connections of the loop

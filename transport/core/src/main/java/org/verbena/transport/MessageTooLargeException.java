@@ -33,7 +33,7 @@ public final class MessageTooLargeException extends RdmaException {
     }
 
     /**
-     * Returns how long it may be.
+     * Returns the peer's limit.
      *
      * @return in bytes
      */

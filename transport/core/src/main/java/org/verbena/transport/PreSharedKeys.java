@@ -99,7 +99,7 @@ public final class PreSharedKeys {
 
     /**
      * The message authentication code, HMAC-SHA-256, of some bytes. No method returns a secret itself. For an unknown
-     * id it takes as long, and the code is one that nobody can foresee.
+     * id it takes as long and returns a code that nobody can predict.
      *
      * @param id of the key
      * @param parts the bytes, in this order

@@ -5,19 +5,19 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * One end of a connection that is made by hand: all that the peer's queue pair must know to be connected to this one.
+ * One end of a connection made by hand: everything that the peer needs to connect its queue pair to this one.
  *
  * @param queuePairNumber of the queue pair, 24 bits
- * @param packetSequenceNumber of the first packet that it will send, 24 bits; random, so that strays of an older
- *     connection are told apart
+ * @param packetSequenceNumber of the first packet that it will send, 24 bits; random, so that stray packets of an older
+ *     connection are recognised
  * @param lid of its port, 16 bits; 0 on RoCE
  * @param gidPrefix the first 8 bytes of its port's GID; the GID is 0 without a global route
  * @param gidInterface the last 8 bytes of the GID
  * @param mtuBytes the longest payload of a packet: 256, 512, 1024, 2048 or 4096. The connection uses the smaller one of
  *     both ends
  * @param readDepth how many reads and atomics of the peer it serves at a time, 0 to 255
- * @param privateData what else it has to tell, up to {@link #GREATEST_PRIVATE_DATA_BYTES}; copied. The
- *     message protocol needs it, framing RAW does not
+ * @param privateData what else the peer must know, up to {@link #GREATEST_PRIVATE_DATA_BYTES}; copied. The message
+ *     protocol needs it, framing RAW does not
  */
 public record QueuePairEnd(
         int queuePairNumber,
@@ -44,7 +44,7 @@ public record QueuePairEnd(
     /** The length of a GID. */
     public static final int GID_BYTES = 16;
 
-    /** "VbQP": first in what {@link #toBytes()} makes. */
+    /** "VbQP": the first bytes of {@link #toBytes()}. */
     private static final int MAGIC = 0x56625150;
 
     private static final int VERSION = 1;
@@ -71,7 +71,7 @@ public record QueuePairEnd(
         }
     }
 
-    /** Whether queue pairs know packets of this size. */
+    /** Whether queue pairs can have this MTU. */
     static boolean isMtu(int bytes) {
         return bytes >= LEAST_MTU_BYTES && bytes <= MOST_MTU_BYTES && Integer.bitCount(bytes) == 1;
     }
@@ -99,7 +99,7 @@ public record QueuePairEnd(
     }
 
     /**
-     * The same end, which begins with another packet.
+     * The same end with another first packet sequence number.
      *
      * @param number its packet sequence number
      * @return a copy
@@ -110,7 +110,7 @@ public record QueuePairEnd(
     }
 
     /**
-     * The same end, which takes other packets.
+     * The same end with another packet size.
      *
      * @param bytes the longest payload of a packet
      * @return a copy
@@ -121,7 +121,7 @@ public record QueuePairEnd(
     }
 
     /**
-     * Writes it for the peer, for exchanges that have no format of their own.
+     * Encodes it for the peer, for exchanges that have no format of their own.
      *
      * @return {@value #LEAST_BYTES} bytes and the private data, all in network byte order: "VbQP", version 1, a zero
      *     byte and 16 bits of reads; 32 bits each of queue pair and packet sequence number; 16 bits each of LID and
@@ -145,7 +145,7 @@ public record QueuePairEnd(
     }
 
     /**
-     * How many bytes of private data follow the first part of what {@link #toBytes()} made.
+     * Returns how many bytes of private data follow the first {@value #LEAST_BYTES} bytes of {@link #toBytes()}.
      *
      * @param head the first {@value #LEAST_BYTES} bytes
      * @return 0 to {@link #GREATEST_PRIVATE_DATA_BYTES}

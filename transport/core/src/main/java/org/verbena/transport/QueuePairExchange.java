@@ -4,8 +4,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Tells the peer of this end's queue pair, and this end of the peer's: by TCP, by a file, by whatever connects the two
- * programs already. Each connection needs one of its own.
+ * Exchanges the addresses of the two queue pairs of a connection: over TCP, by a file, by whatever connects the two
+ * programs already. Each connection needs its own exchange.
  *
  * <pre>{@code
  *   this end                                   the peer
@@ -23,8 +23,8 @@ import java.util.concurrent.CompletionStage;
  * the connect timeout, a channel that is closed) {@link #giveUp} is called once, whatever was called before. A stage
  * that fails, or a method that throws, ends the attempt with a {@link ConnectionException}.
  *
- * <p>Everybody who can read the exchange can learn where the queue pair is, and send to it as if it were the peer: use
- * it where only the peer can.
+ * <p>Anyone who can read the exchange learns the queue pair's address and can send to it in the peer's name: make sure
+ * that only the peer can read it.
  */
 public interface QueuePairExchange {
 
@@ -32,17 +32,17 @@ public interface QueuePairExchange {
      * Exchanges the ends.
      *
      * @param own this end
-     * @param memory the device's domain, for exchanges that tell the peer of memory as well: register it here. Whatever
-     *     is registered is the exchange's to close
-     * @return the peer's end. Where it says that the peer begins with another packet than it told, that is what counts
+     * @param memory the device's domain, for exchanges that also give the peer access to memory: register it here. The
+     *     exchange closes what it registers
+     * @return the peer's end. Its packet sequence number is used even if the peer sent another one
      */
     CompletionStage<QueuePairEnd> exchange(QueuePairEnd own, MemoryDomain memory);
 
     /**
-     * The end that this side really has, for formats that fix some of it: called before {@link #exchange}, which gets
-     * the result.
+     * Adapts this end to a format that fixes some of its values. Called before {@link #exchange}, which gets the
+     * result.
      *
-     * @param proposed this end as the provider would have it
+     * @param proposed this end as the provider proposes it
      * @return the same, perhaps with another packet sequence number or smaller packets
      */
     default QueuePairEnd adapt(QueuePairEnd proposed) {
@@ -50,24 +50,26 @@ public interface QueuePairExchange {
     }
 
     /**
-     * This end's queue pair is connected: it receives, and could send. Waits until the peer's is connected as well, so
-     * that nothing is sent to a queue pair that does not listen yet.
+     * Called when this end's queue pair is connected: it can receive and send. Waits until the peer's is connected as
+     * well, so that nothing is sent to a queue pair that cannot receive yet.
      *
-     * @return done when it is; at once unless overridden, for exchanges that know it already, or programs that know it
+     * @return completes when it is; already complete unless overridden, for exchanges and programs that know it
      *     otherwise. A queue pair repeats a packet for some seconds if nothing answers
      */
     default CompletionStage<Void> ready() {
         return CompletableFuture.completedFuture(null);
     }
 
-    /** The attempt is over, and not successful: stops what is under way and releases what it holds. Must not throw. */
+    /**
+     * Called when the attempt has failed: stops what is under way and releases what the exchange holds. Must not throw.
+     */
     default void giveUp() {}
 
     /**
-     * Which end this is for the message protocol, where one end begins and the other answers, as a client and its
-     * server do. Framing RAW has no such ends.
+     * The role of this end in the message protocol, where one end begins and the other answers, as a client and its
+     * server do. Framing RAW has no roles.
      *
-     * @return true if the peer begins; exactly one of both ends has to say that
+     * @return true if the peer begins; exactly one of the two ends must return true
      */
     default boolean answers() {
         return false;

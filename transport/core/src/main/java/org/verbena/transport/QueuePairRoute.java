@@ -4,16 +4,15 @@ import java.net.InetAddress;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the local end of a connection is that is made by hand: a device by its name, or the device that serves a local
- * address.
+ * The local end of a connection made by hand: a device by its name, or the device that serves a local address.
  *
  * @param device the device's name, as {@code ibv_devices} lists it; null to find it by the address
  * @param port of the device, from 1
  * @param gidIndex the index of the source GID; {@link #ANY_GID} for the best one: on Ethernet the first of RoCE v2 with
  *     an IPv4 address or, failing that, any of RoCE v2, and none on InfiniBand, where routes go by LID
  * @param address of this machine; null if the device is named
- * @param mtuBytes the longest payload of a packet, 256 to 4096; {@link #ACTIVE_MTU} for what the port has active. The
- *     connection uses less if the peer says so
+ * @param mtuBytes the longest payload of a packet, 256 to 4096; {@link #ACTIVE_MTU} for the port's active MTU. The
+ *     connection uses the peer's if that is smaller
  * @param pkeyIndex the partition, as an index of the port's table of P_Keys, 0 to 65535; 0 on Ethernet
  * @param serviceLevel the service level of InfiniBand, which switches map to a virtual lane, 0 to 15; 0 on Ethernet
  */
@@ -28,7 +27,7 @@ public record QueuePairRoute(
     /** Leaves the choice of the GID to the provider. */
     public static final int ANY_GID = -1;
 
-    /** Packets as long as the port has them. */
+    /** Uses the port's active MTU. */
     public static final int ACTIVE_MTU = 0;
 
     /** Checks ranges. */
@@ -87,7 +86,7 @@ public record QueuePairRoute(
     }
 
     /**
-     * The same route with other packets.
+     * The same route with another packet size.
      *
      * @param bytes the longest payload, 256 to 4096
      * @return a copy

@@ -38,7 +38,8 @@ public abstract class RegisteredMemory implements AutoCloseable {
     private volatile @Nullable Runnable whenGone;
 
     /**
-     * What {@link #whenGone} waits for: that nothing holds the memory, and whatever {@link #delayGone} was called for.
+     * How many things {@link #whenGone} still waits for: the last release of the memory, and one for each {@link
+     * #delayGone}.
      */
     @SuppressWarnings("UnusedVariable") // DELAYS reads it
     private volatile int delays = 1;
@@ -140,7 +141,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * Whether nobody holds it any more, so that nothing can be posted with it.
+     * Whether nothing holds it any more, so that nothing can be posted with it.
      *
      * @return true once it is deregistered
      */
@@ -187,7 +188,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * Called within {@link #deregister()}: the memory is not gone before something else has happened as well.
+     * Called within {@link #deregister()} to delay {@link #whenGone} until something else has happened as well.
      *
      * @return to be run once when it has, on any thread
      */

@@ -7,9 +7,9 @@ import java.util.Set;
 
 /**
  * A token for memory of the peer: its address, length, key and rights. The owner creates it with {@link
- * RegisteredMemory#remote()} and sends it to the peer; everybody who has it can use the memory, over a connection to
- * its owner's device, until the owner closes the region. The rights in the token are checked before anything is posted;
- * the owner's adapter checks the rights of the region.
+ * RegisteredMemory#remote()} and sends it to the peer; anyone who has it can use the memory, over a connection to its
+ * owner's device, until the owner closes the region. The rights in the token are checked before anything is posted; the
+ * owner's adapter checks the rights of the region.
  *
  * <pre>{@code
  *  0      2         3        4     8         16       24

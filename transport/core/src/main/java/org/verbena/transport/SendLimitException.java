@@ -3,9 +3,8 @@ package org.verbena.transport;
 import java.io.Serial;
 
 /**
- * A message or request was not sent, since as much as {@code maxPending} allows waits to be sent on
- * its connection. The connection stays up. Sent again, the message may succeed: when the future of an earlier one is
- * done.
+ * A message or request was not sent, since its connection already has as much waiting to be sent as {@code maxPending}
+ * allows. The connection stays up. The message may be sent again when the future of an earlier one is done.
  */
 public final class SendLimitException extends RdmaException {
     @Serial

@@ -36,7 +36,7 @@ public enum WorkStatus {
     REMOTE_OPERATION_ERROR("the peer's adapter could not complete the request"),
     /** No answer after all retries: the peer, its host or the path is gone. */
     TRANSPORT_RETRY_EXCEEDED("no answer after all retries: the peer is gone, or the path is broken"),
-    /** The peer never posted a receive in time. */
+    /** The peer posted no receive in time. */
     RECEIVER_NOT_READY_RETRY_EXCEEDED("the peer posted no receive in time"),
     /** Another failure of the device; the message has its number. */
     GENERAL_ERROR("the device reported another error");

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A piece of a chunk that one buffer lives in, with the recycled buffer object for it. It belongs to its holder: the
- * slab it lies in, a loop's cache, or the buffer. Nobody but the buffer refers to it while the buffer is out, so that
+ * slab it lies in, a loop's cache, or the buffer. Only the buffer refers to it while the buffer is in use, so that
  * Netty's leak detector can see a lost one.
  */
 final class Block {

@@ -150,7 +150,7 @@ final class ChunkSpace {
         return null;
     }
 
-    /** A block comes home; if the pool is closed, no whole slab is kept. */
+    /** Takes back a block; if the pool is closed, no whole slab is kept. */
     void give(Block block, boolean closed) {
         Slab slab = block.slab;
         boolean wasEmpty = slab.home == 0;
@@ -214,8 +214,8 @@ final class ChunkSpace {
     }
 
     /**
-     * Takes chunks out that have been idle long enough, those of large buffers first, and of these the ones that waited
-     * longest. The caller lets them go without the lock.
+     * Removes chunks that have been idle long enough: those of large buffers first, and of these the longest idle. The
+     * caller frees them without the lock.
      *
      * @param idleNanos how long is long enough
      * @param enoughBytes when to stop

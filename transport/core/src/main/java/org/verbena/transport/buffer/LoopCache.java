@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Free blocks that one event loop keeps for itself. Everything here belongs to the loop's thread and is free of
  * atomics, but for {@link #foreign}: a stack that other threads push the blocks onto that they release. It is only
- * taken whole, by the loop or by whoever finds the pool at its limit, so a compare-and-set never meets an entry twice.
+ * taken whole, by the loop or by a thread that finds the pool at its limit, so a compare-and-set never meets an entry
+ * twice.
  */
 @SuppressWarnings("ReferenceEquality") // the sentinel is an identity
 final class LoopCache {
@@ -65,7 +66,7 @@ final class LoopCache {
     private long allocations;
     private long releases;
 
-    /** A task of the loop is to flush. */
+    /** Whether a task of the loop that flushes is pending. */
     private final AtomicBoolean flushAsked = new AtomicBoolean();
 
     private boolean detached;
@@ -170,7 +171,7 @@ final class LoopCache {
             }
             block.next = top;
         } while (!FOREIGN.weakCompareAndSet(this, top, block));
-        // In this order: whoever waits watches first, and then takes the stack.
+        // In this order: a waiting thread watches first, and then takes the stack.
         if (pool.isWatched()) {
             giveForeignBack();
         }

@@ -105,7 +105,7 @@ public final class RdmaByteBufAllocator extends AbstractByteBufAllocator impleme
     protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
         ByteBuf buffer;
         if (pool.isClosed()) {
-            // The device is gone, and what a handler still writes goes nowhere.
+            // The device is gone: what a handler still writes is not sent.
             buffer = new PlainBuffer(this, initialCapacity, maxCapacity);
         } else if (initialCapacity > pool.options().largestPooledBytes()) {
             oversizeBuffers.increment();

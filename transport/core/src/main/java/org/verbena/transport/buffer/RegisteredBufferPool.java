@@ -245,9 +245,10 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Moves free blocks from the caches of loops to the shared part, where anyone can take them: at once the calling
-     * loop's, and what threads have released that are not the block's loop; the other loops move theirs as soon as they
-     * run. Notifies the listener of what moves while the pool is {@linkplain #watch watched}. Any thread.
+     * Moves free blocks from the caches of loops to the shared part, where anyone can take them. The calling loop's
+     * blocks move at once, and so do those that threads other than the block's loop have released; the other loops move
+     * theirs as soon as they run. Notifies the listener of what moves while the pool is {@linkplain #watch watched}.
+     * Any thread.
      */
     public void recall() {
         for (LoopCache cache : attachedCaches()) {
@@ -484,8 +485,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 Chunk chunk = register(growBytes);
                 Block list = addIfOpen(chunk, sizeClass, slabPages, most, counted);
                 if (list != null) {
-                    // Whoever asked while the chunk was being registered was refused, and there is more than this in
-                    // it.
+                    // Requests made while the chunk was being registered were refused, and it has room for more than
+                    // this one.
                     reportFreed();
                     return list;
                 }
@@ -570,7 +571,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 lock.unlock();
             }
             refusals.increment();
-            reportFreed(); // whoever asked meanwhile was refused, and may find room now
+            reportFreed(); // a request refused meanwhile may find room now
             if (failure instanceof OutOfMemoryError) {
                 throw new RegisteredMemoryExhaustedException(
                         "no native memory for a chunk of " + bytes + " bytes (" + failure.getMessage()
@@ -640,7 +641,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Takes a released block home.
+     * Takes back a released block.
      *
      * @param block from a buffer
      */

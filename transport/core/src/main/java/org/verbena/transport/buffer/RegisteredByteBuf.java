@@ -165,7 +165,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         return block.lengthBytes;
     }
 
-    // Pieces of a work request.
+    // Scatter/gather elements of a work request.
 
     /**
      * Adds a buffer's readable bytes to a work request, without a copy and, for this kind of buffer, its views and

@@ -113,10 +113,10 @@ public final class Errno {
     }
 
     /**
-     * A number as people know it.
+     * Describes a number for messages.
      *
      * @param errno of a call that failed
-     * @return its symbol, and mostly what it means or what to do
+     * @return its symbol, usually with its meaning or a remedy
      */
     public static String describe(int errno) {
         String known = NAMES.get(errno);

@@ -81,7 +81,7 @@ public final class MappedMemory {
     }
 
     /**
-     * Tells before anything is linked whether this module has native access.
+     * Checks, before anything is linked, that this module has native access.
      *
      * @throws IllegalCallerException the JVM denies it
      */
@@ -138,8 +138,8 @@ public final class MappedMemory {
     }
 
     /**
-     * Maps a file until {@link #unmap} is called. To close an arena that threads share costs a handshake with every
-     * thread of the program, which is too much for what comes and goes with each connection.
+     * Maps a file until {@link #unmap} is called. Closing a shared arena costs a handshake with every thread of the
+     * program, which is too much for mappings that come and go with each connection.
      *
      * @param descriptor of the file; it may be closed afterwards
      * @param lengthBytes how much, from its beginning

@@ -5,23 +5,23 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.MemoryDomain;
 
 /**
- * How many bytes of long reads and writes the connections of one loop may have out on one device at once. What does not
- * fit waits here, outside the device, and goes round robin: a connection that got a turn and wants another goes to the
- * end of the queue. So a connection waits for one transfer of each other one, not for all that they have to do, and
- * short messages meet no more than the budget in front of them on the wire.
+ * Limits the bytes of long reads and writes that the connections of one loop have outstanding on one device. What
+ * exceeds the limit waits here, outside the device, and goes round robin: a connection that got a turn and wants
+ * another goes to the end of the queue. So a connection waits for one transfer of each other connection, not for all of
+ * their transfers, and a short message has at most the budget in front of it on the wire.
  *
- * <p>A transfer is charged when the device has taken it, and no earlier: nobody holds a part of the budget while
- * waiting for something else. It is given back with its completion. One that is longer than the whole budget goes when
- * nothing else is out. On the loop's thread only.
+ * <p>A transfer is charged when the device has taken it, and no earlier: no connection holds a part of the budget while
+ * it waits for something else. Its completion returns the charge. A transfer longer than the whole budget goes when no
+ * other is outstanding. On the loop's thread only.
  *
- * <p>A peer could keep others waiting if it answered no reads. The budget is there for the device's time, of which such
- * a read takes none: a share that has had nothing completed for {@link #STALLED_NANOS} while others wait is not charged
- * any more for what it has out.
+ * <p>A peer that answers no reads could keep others waiting. But the budget shares the device's time, and such reads
+ * take none: a share without a completion for {@link #STALLED_NANOS} while others wait is no longer charged for what it
+ * has outstanding.
  */
 public final class TransferBudget {
     /**
-     * Up to this size a read or write neither waits nor counts: it is no longer than a receive on devices, so it holds
-     * others up no more than a message does.
+     * Up to this size a read or write neither waits nor counts: it is no longer than a receive on devices, so it delays
+     * others no more than a message does.
      */
     static final int SHORT_BYTES = 16 << 10;
 
@@ -52,7 +52,7 @@ public final class TransferBudget {
     /**
      * Creates one.
      *
-     * @param maxBytes the most that may be out at once, beside a single transfer that is longer; 1 or more
+     * @param maxBytes the most that may be outstanding, except for a single longer transfer; 1 or more
      * @throws IllegalArgumentException it is less
      */
     public TransferBudget(long maxBytes) {
@@ -62,7 +62,7 @@ public final class TransferBudget {
     /**
      * Creates one with another limit up to which transfers neither wait nor count.
      *
-     * @param maxBytes the most that may be out at once, beside a single transfer that is longer; 1 or more
+     * @param maxBytes the most that may be outstanding, except for a single longer transfer; 1 or more
      * @param shortBytes that limit
      * @throws IllegalArgumentException {@code maxBytes} is less than 1
      */
@@ -75,7 +75,7 @@ public final class TransferBudget {
     }
 
     /**
-     * What long transfers have out now and are charged for.
+     * The bytes of outstanding transfers that are charged now.
      *
      * @return bytes
      */
@@ -84,7 +84,7 @@ public final class TransferBudget {
     }
 
     /**
-     * Whether anyone waits.
+     * Whether a share waits.
      *
      * @return whether a share was refused and has not asked again
      */
@@ -106,8 +106,8 @@ public final class TransferBudget {
     }
 
     /**
-     * Stops charging shares that have had nothing completed since the last check but one. For those that wait to call
-     * now and then.
+     * Stops charging shares without a completion since the last check but one. Waiting connections call this now and
+     * then.
      */
     void check(long nowNanos) {
         if (checked && nowNanos - checkedNanos < STALLED_NANOS) {
@@ -133,7 +133,7 @@ public final class TransferBudget {
         return outBytes + " of " + maxBytes + " bytes out" + (isAwaited() ? ", awaited" : "");
     }
 
-    /** One taker of turns: what a connection fetches of its peer's messages, or its program's own reads and writes. */
+    /** What takes turns: the reads of a connection for its peer's messages, or its program's own reads and writes. */
     public final class Share {
         private final Runnable waiter;
         private final Runnable onWait;
@@ -153,7 +153,7 @@ public final class TransferBudget {
         private @Nullable Share previousCharged;
 
         /**
-         * Makes one that has nothing out and waits for nothing.
+         * Creates a share that has nothing outstanding and does not wait.
          *
          * @param waiter run when it is worth asking again; must not call back
          * @param onWait run when it begins to wait
@@ -168,7 +168,9 @@ public final class TransferBudget {
             refused = false;
         }
 
-        /** A round has ended: if nothing was refused in it, this share wants nothing now and lets others go first. */
+        /**
+         * A round has ended: if nothing was refused in it, this share wants nothing now and leaves the queue to others.
+         */
         public void endAsking() {
             if (waiting && !refused) {
                 leave();
@@ -200,7 +202,7 @@ public final class TransferBudget {
         }
 
         /**
-         * The device has taken a transfer that might go.
+         * The device has taken a transfer that {@link #tryBegin} allowed.
          *
          * @param bytes its length
          * @return what it is charged, for {@link #ended}
@@ -219,7 +221,7 @@ public final class TransferBudget {
         }
 
         /**
-         * A transfer is over, whatever became of it.
+         * A transfer has ended, whatever its outcome.
          *
          * @param bytes what it was charged
          */
@@ -265,7 +267,7 @@ public final class TransferBudget {
         }
 
         /**
-         * Stops charging shares that are stalled. For those that wait to call now and then.
+         * Stops charging shares that are stalled. Waiting connections call this now and then.
          *
          * @param nowNanos {@link System#nanoTime()}
          */

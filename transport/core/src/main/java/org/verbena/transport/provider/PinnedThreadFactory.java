@@ -10,9 +10,9 @@ import org.verbena.transport.ffm.CpuAffinity;
 import org.verbena.transport.ffm.Errno;
 
 /**
- * Makes threads that each run on one processor only: the first on the first of a list, the second on the second, and so
- * on, from the start again if there are more. For the threads of event loops that spin, so that the scheduler does not
- * move them:
+ * Makes threads that each run on one processor of a list: the first thread on the first, the second on the second, and
+ * so on, from the start again if there are more. For the threads of event loops that spin, so that the scheduler does
+ * not move them:
  *
  * <pre>{@code
  * ProviderChoice choice = ProviderChoice.choose("auto", null);
@@ -32,7 +32,7 @@ public final class PinnedThreadFactory implements ThreadFactory {
     /**
      * Makes a factory, and tries each processor.
      *
-     * @param name what names of threads begin with
+     * @param name the prefix of the threads' names
      * @param processors their numbers, 0 to {@link #HIGHEST_PROCESSOR}; one or more
      * @throws IllegalArgumentException there is no such processor, or this process may not use it
      * @throws UnsupportedOperationException this is not Linux
@@ -56,7 +56,7 @@ public final class PinnedThreadFactory implements ThreadFactory {
         tryEach();
     }
 
-    /** On a thread that ends then, since the caller's shall stay where it is. */
+    /** On a temporary thread, so that the caller's is not moved. */
     private void tryEach() {
         AtomicReference<@Nullable IllegalArgumentException> failure = new AtomicReference<>();
         Thread trial = Thread.ofPlatform().name("verbena-processors").unstarted(() -> {

@@ -76,8 +76,8 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     }
 
     /**
-     * Makes sure that this JVM and the Netty on the class path are such that a provider can work. Whoever has classes
-     * that could not be loaded otherwise asks first.
+     * Checks that a provider can work with this JVM and the Netty on the class path. Code whose classes could not be
+     * loaded otherwise calls this first.
      *
      * @throws ProviderUnavailableException Netty is older than 4.2, or the JVM denies native access; the message says
      *     what to do
@@ -92,7 +92,7 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     /**
      * Chooses among the providers of this process.
      *
-     * @param name a provider's name, or {@link #AUTO}; of what {@link ProviderSet} describes, the first
+     * @param name a provider's name, or {@link #AUTO}; of a text as {@link ProviderSet} describes, the first
      * @param address the address that {@link #AUTO} must serve: resolved, local or remote, or null for any
      * @return the choice; logged at INFO the first time that a provider is chosen
      * @throws ProviderUnavailableException the named provider cannot work here, or {@link #AUTO} found none
@@ -243,7 +243,7 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
             List<RdmaProvider> found =
                     load(ServiceLoader.load(RdmaProvider.class, ProviderChoice.class.getClassLoader()));
             if (found.isEmpty()) {
-                // Containers keep a program's jars apart from its libraries': ask the program's loader then.
+                // A container may load a program's jars apart from its libraries: ask the program's loader then.
                 found = load(ServiceLoader.load(RdmaProvider.class));
             }
             for (String className : NAMES_OF_CLASSES.keySet()) {

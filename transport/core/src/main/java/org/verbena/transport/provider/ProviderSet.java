@@ -29,7 +29,8 @@ public record ProviderSet(List<ProviderChoice> choices, Set<String> required, bo
     public static final String ALL = "all";
 
     /**
-     * What {@link #ALL} selects, for programs whose clients are to connect with the best that their server has as well.
+     * What {@link #ALL} selects, for programs whose clients connect with the best provider that their server has as
+     * well.
      */
     public static final String LADDER = "ladder";
 

@@ -17,7 +17,7 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * Stands for a provider that is installed and could not be created, for example because one of its system properties is
- * malformed: it says why whenever it is asked for, and the others work.
+ * malformed: asking for it fails with the reason, and the others work.
  *
  * @param name the provider's, or its class where that is unknown
  * @param unavailabilityCause what its constructor threw

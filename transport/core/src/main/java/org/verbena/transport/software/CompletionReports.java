@@ -51,7 +51,7 @@ public final class CompletionReports {
 
     /**
      * Reports the requests at the head of the send queue that are done, as long as the connection is up. What is posted
-     * meanwhile may be done at once, and is reported another time.
+     * meanwhile may be done at once, and is reported later.
      */
     public void reportSends() {
         long end = sends.tail();

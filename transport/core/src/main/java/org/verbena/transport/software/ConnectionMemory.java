@@ -38,7 +38,7 @@ public final class ConnectionMemory implements MemoryDomain {
     }
 
     /**
-     * Has memory that is registered from now on opened to the peer, where it can be.
+     * Opens memory that is registered from now on to the peer, where possible.
      *
      * @param opens it
      */
@@ -69,7 +69,7 @@ public final class ConnectionMemory implements MemoryDomain {
     }
 
     /**
-     * Called when nobody uses a region any more.
+     * Called when nothing uses a region any more.
      *
      * @param memory registered here
      */

@@ -3,7 +3,7 @@ package org.verbena.transport.software;
 /** Opens memory to a connection's peer, which then accesses it by itself. Any thread. */
 public interface DirectAccess {
     /**
-     * Opens memory, unless the peer cannot reach it: then it has to be accessed for the peer.
+     * Opens memory, unless the peer cannot reach it: then this side accesses it for the peer.
      *
      * @param memory registered, with a right for peers
      * @return whether it is open; {@link #withdraw} follows before the memory is gone
@@ -11,14 +11,14 @@ public interface DirectAccess {
     boolean publish(SoftwareMemory memory);
 
     /**
-     * Closes memory that was opened, without waiting for anybody. From now on the peer does not get what it has not
-     * read completely, and begins no write; it may be in the middle of one.
+     * Closes memory that was opened, without waiting. From now on the peer does not get what it has not read
+     * completely, and begins no write; it may be in the middle of one.
      */
     void withdraw(SoftwareMemory memory);
 
     /**
-     * Whether the peer is still in the middle of a write that it had begun when the memory was withdrawn. Not for
-     * longer than about a second: a connection ends whose peer takes longer.
+     * Whether the peer is still in the middle of a write that it had begun when the memory was withdrawn. For about a
+     * second at most: the connection of a peer that takes longer ends.
      */
     boolean isVisited(SoftwareMemory memory);
 

@@ -37,7 +37,7 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
         this.listenerLoop = listenerLoop;
     }
 
-    /** Checks what the user accepts with; throws what the user is to see. */
+    /** Checks the arguments of the user's accept; throws what the user is to see. */
     protected abstract void checkAccept(IoEventLoop loop, EndpointOptions options);
 
     protected abstract E newEndpoint(IoEventLoop loop, EndpointOptions options, EndpointHandler handler);
@@ -71,7 +71,7 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
         return ended;
     }
 
-    /** Has something done unless this is decided first; in place of what was to be done before. */
+    /** Schedules a task that runs unless this is decided first; it replaces the one before. */
     protected final void schedule(Runnable task, long nanos) {
         cancelTimeout();
         timeout = listenerLoop.schedule(task, nanos, TimeUnit.NANOSECONDS);
@@ -103,7 +103,7 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
         }
     }
 
-    /** Decides, if nobody has. */
+    /** Decides, unless that has happened already. */
     protected final boolean tryDecide() {
         return decided.compareAndSet(false, true);
     }

@@ -10,9 +10,12 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A connected socket on an event loop. One thread: the loop's. */
+/** A connected socket on an event loop. Not thread-safe; confined to the loop's thread. */
 public abstract class LoopSocket implements LoopMember {
-    /** For what fails mostly because the process has no descriptor left. Java has no exception for that. */
+    /**
+     * A hint for failures whose usual reason is that the process has no descriptor left. Java has no exception for
+     * that.
+     */
     public static final String DESCRIPTORS_HINT = " (does 'ulimit -n' allow enough descriptors?)";
 
     private static final Logger LOG = LoggerFactory.getLogger(LoopSocket.class);
@@ -161,7 +164,7 @@ public abstract class LoopSocket implements LoopMember {
         }
     }
 
-    /** Closes a channel; nothing waits for that. */
+    /** Closes a channel; a failure is only logged. */
     public static void closeQuietly(SocketChannel channel) {
         try {
             channel.close();

@@ -23,7 +23,7 @@ public final class Placement {
     private boolean heldByOthers;
 
     /**
-     * Nowhere, yet.
+     * Creates one without a message in progress.
      *
      * @param maxSges the most SGEs
      */
@@ -39,7 +39,7 @@ public final class Placement {
      * @param id of the receive
      * @param totalBytes room in all SGEs
      * @param sges how many there will be
-     * @param held whether somebody else keeps the regions open until the message has ended
+     * @param held whether another holder keeps the regions open until the message has ended
      * @throws IllegalStateException a message is in progress, whose receive would be lost
      */
     public void begin(long id, int totalBytes, int sges, boolean held) {
@@ -134,7 +134,7 @@ public final class Placement {
         placedBytes += bytes;
     }
 
-    /** Ends the message and releases its regions, unless somebody else holds them. */
+    /** Ends the message and releases its regions, unless another holder has them. */
     public void end() {
         for (int i = 0; i < count; i++) {
             SoftwareMemory region = regions[i];

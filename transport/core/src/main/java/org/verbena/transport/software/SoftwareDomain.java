@@ -23,8 +23,8 @@ import org.verbena.transport.RegisteredMemory;
 public final class SoftwareDomain implements MemoryDomain {
 
     /**
-     * The most regions at a time: so many that none is missed, so few that a guess hits one of them in 256 tries at the
-     * best.
+     * The most regions at a time: enough for any program, and so few that a guess hits one of them at most once in 256
+     * tries.
      */
     public static final int MAX_REGIONS = 1 << 24;
 
@@ -124,13 +124,13 @@ public final class SoftwareDomain implements MemoryDomain {
                 randomBits.clear();
             }
             stag = randomBits.getInt();
-            // 0 is what a program sends that has forgotten to set it.
+            // A program that has forgotten to set the key sends 0.
         } while (stag == 0 || table.find(stag) != null);
         return stag;
     }
 
     /**
-     * Called when nobody uses the memory any more.
+     * Called when nothing uses the memory any more.
      *
      * @param memory of this domain
      */

@@ -19,7 +19,8 @@ import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * One connection of a provider that is its own device: queues, turns and the end. A subclass has the way to the peer.
+ * One connection of a provider that is its own device: queues, turns and the end. A subclass has the transport to the
+ * peer.
  *
  * <p>Everything happens in turns: something has come from the peer, more can go to it, or a task runs. Within a turn
  * the handler is called as events are found, and what it posts meanwhile is sent together at the end of the turn.
@@ -69,7 +70,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     /** Messages since what was posted went to the peer. */
     private int batchMessages;
 
-    /** Something was thrown that nobody expects, and the connection is being ended for it. */
+    /** An unexpected throwable was caught, and the connection is being ended for it. */
     private boolean failed;
 
     private int readDepth;
@@ -99,26 +100,26 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         reports = new CompletionReports(this, handler, sendRing, receiveRing);
     }
 
-    // The way to the peer.
+    // The transport to the peer.
 
     /** Sends what was posted and what the peer is owed, as far as it goes; not if that has to wait for the peer. */
     protected abstract void pump();
 
     /**
-     * Schedules a turn for after the loop's next look at its peers: Netty may run tasks for up to a second without
-     * that.
+     * Schedules a turn for after the loop's next poll of its peers: Netty may run tasks for up to a second without
+     * polling.
      *
-     * @return false if this connection has nothing there yet; a task will do
+     * @return false if the loop does not poll for this connection yet; a task will do
      */
     protected abstract boolean runAfterPoll(Runnable turn);
 
-    /** Tells the peer how it ends, as far as possible, and lets the socket go. */
+    /** Reports the end to the peer, as far as possible, and releases the socket. */
     protected abstract void leavePeer();
 
     /** Everything is reported: releases what the connection had. */
     protected abstract void release();
 
-    /** An error in the provider: the peer is to be told nothing any more. */
+    /** An error in the provider: nothing more is sent to the peer. */
     protected abstract void distrust();
 
     /** Closes the socket, whatever state this is in. */
@@ -128,9 +129,8 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     protected abstract int receiveBufferBytes();
 
     /**
-     * After how many messages within a turn what was posted meanwhile goes to the peer, so that both ends work at the
-     * same time: where all that is under way is answered together, one waits for the other. It costs what sending
-     * costs.
+     * After how many messages within a turn the work posted meanwhile is sent, so that both ends work at the same time:
+     * if everything under way is answered together, one end waits for the other. Each time costs a send.
      */
     protected abstract int mostBatchMessages();
 
@@ -351,7 +351,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         }
     }
 
-    /** Runs a turn in which nothing has happened but what was posted or ended before. */
+    /** Runs a turn for what was posted or ended before. */
     public final void turn() {
         turnScheduled = false;
         if (inTurn || state == State.CLOSED) {
@@ -385,7 +385,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         inTurn = false;
     }
 
-    // What the way to the peer finds.
+    // Events of the transport.
 
     /** Whether the connection has not ended. */
     public final boolean isOpen() {
@@ -438,7 +438,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     }
 
     /**
-     * Why a connection ends whose peer did what it must not.
+     * The cause of the end of a connection whose peer did what it must not.
      *
      * @param text what that was
      * @return the cause
@@ -491,12 +491,12 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         turn();
     }
 
-    /** Something was thrown that nobody expects. */
+    /** Handles an unexpected throwable. */
     public final void onFailure(Throwable thrown) {
         LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
         distrust();
         if (failed) {
-            // It happened again in what ends the connection, which would fail without end.
+            // The end of the connection failed as well, and would fail again without end.
             closeSocketNow();
             return;
         }

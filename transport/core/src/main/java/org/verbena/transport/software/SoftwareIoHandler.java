@@ -21,8 +21,8 @@ import org.verbena.transport.system.Requirements;
 
 /**
  * Netty's NIO handler, and what all connections of one loop share: the turns that are due, the shared receive queue,
- * the ticks by which silent peers are noticed. When the loop ends, everything on it ends with it. One thread: the
- * loop's.
+ * the ticks by which silent peers are noticed. When the loop ends, everything on it ends with it. Not thread-safe;
+ * confined to the loop's thread.
  */
 public abstract class SoftwareIoHandler implements IoHandler {
     /** How often within the stall timeout the members are checked. */

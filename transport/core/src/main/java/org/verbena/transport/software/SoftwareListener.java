@@ -23,7 +23,10 @@ import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 
-/** Listens on a socket. A subclass opens it and reads the requests of those that connect. One thread: the loop's. */
+/**
+ * Listens on a socket. A subclass opens it and reads the requests of those that connect. Not thread-safe; confined to
+ * the loop's thread.
+ */
 public abstract class SoftwareListener implements Listener, LoopMember {
     private static final Logger LOG = LoggerFactory.getLogger(SoftwareListener.class);
 
@@ -33,7 +36,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
     /** Below it a system may reserve ports for its administrator. */
     private static final int FIRST_PORT_FOR_ALL = 1024;
 
-    /** How long to leave alone a system that has no descriptors left. */
+    /** How long to pause when the system has no descriptors left. */
     protected static final int PAUSE_MILLIS = 500;
 
     protected final IoEventLoop loop;
@@ -74,7 +77,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
     /** Begins to read the request of a connection, which is this listener's. */
     protected abstract void begin(SocketChannel accepted) throws IOException;
 
-    /** Closes the connections whose requests are not complete: nobody would decide on them. */
+    /** Closes the connections whose requests are not complete: no handler would decide on them. */
     protected abstract void closeUnfinished();
 
     /** Makes room for what cannot be accepted; false if there is none to be made. */
@@ -111,8 +114,8 @@ public abstract class SoftwareListener implements Listener, LoopMember {
     }
 
     /**
-     * Closes the socket and opens it once more, at the same address, which the subclass knows. If that fails, this goes
-     * on as a listener that nobody reaches, and may try again.
+     * Closes the socket and opens it again at the same address, which the subclass knows. If that fails, no peer can
+     * reach the listener, which may try again.
      */
     protected final void reopen() {
         SoftwareIoHandler loopHandler = io;
@@ -197,12 +200,12 @@ public abstract class SoftwareListener implements Listener, LoopMember {
                 pause = loop.schedule(() -> acceptMore(true), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
             }
         } catch (RuntimeException | Error e) {
-            // Also what cannot be loaded while the process has no descriptors left.
+            // Also classes that cannot be loaded while the process has no descriptors left.
             LOG.error("accepting on {}", localAddress, e);
         }
     }
 
-    /** Gives a complete request to the user; false if nobody listens any more. */
+    /** Gives a complete request to the user; false if the listener is closed. */
     public final boolean onRequest(IncomingConnection connection) {
         if (closed) {
             return false;
@@ -248,15 +251,15 @@ public abstract class SoftwareListener implements Listener, LoopMember {
         endCause = cause;
         SoftwareIoHandler loopHandler = io;
         if (loopHandler == null) {
-            tellClosed();
+            reportClosed();
         } else {
-            // The system accepts on the port until the selector has released the channel, which it does when it looks
-            // at its sockets again.
-            loopHandler.runAfterPoll(this::tellClosed);
+            // The system accepts on the port until the selector has released the channel, which it does at its next
+            // select.
+            loopHandler.runAfterPoll(this::reportClosed);
         }
     }
 
-    private void tellClosed() {
+    private void reportClosed() {
         if (told) {
             return;
         }
@@ -294,7 +297,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
     @Override
     public void onLoopEnding() {
         end(null);
-        tellClosed();
+        reportClosed();
     }
 
     @Override

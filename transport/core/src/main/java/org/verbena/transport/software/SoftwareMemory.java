@@ -22,10 +22,10 @@ public final class SoftwareMemory extends RegisteredMemory {
     private static final AtomicIntegerFieldUpdater<SoftwareMemory> VISITS =
             AtomicIntegerFieldUpdater.newUpdater(SoftwareMemory.class, "visits");
 
-    /** Between two looks at whether a peer has left, by a thread that may wait: a copy takes about as long. */
-    private static final long NANOS_BETWEEN_LOOKS = 20_000;
+    /** Between two checks of whether a peer has left, by a thread that may wait: a copy takes about as long. */
+    private static final long NANOS_BETWEEN_CHECKS = 20_000;
 
-    /** Set in {@link #visits} when nobody may enter any more. */
+    /** Set in {@link #visits} when no peer may enter any more. */
     private static final int GONE = 1 << 31;
 
     private final SoftwareDomain domain;
@@ -108,7 +108,7 @@ public final class SoftwareMemory extends RegisteredMemory {
             return;
         }
         while (by.isVisited(this)) {
-            LockSupport.parkNanos(NANOS_BETWEEN_LOOKS);
+            LockSupport.parkNanos(NANOS_BETWEEN_CHECKS);
         }
     }
 
@@ -139,7 +139,7 @@ public final class SoftwareMemory extends RegisteredMemory {
         }
     }
 
-    /** Closes it to the peers that it was opened to; gives them. */
+    /** Closes it to the peers that it was opened to; returns these. */
     private List<DirectAccess> withdraw() {
         List<DirectAccess> from;
         synchronized (this) {
@@ -154,7 +154,7 @@ public final class SoftwareMemory extends RegisteredMemory {
     }
 
     /**
-     * Begins a peer's access, which must be short and call nobody.
+     * Begins a peer's access, which must be short and make no callbacks.
      *
      * @return false if the memory is closed or its key taken back
      */

@@ -11,7 +11,7 @@ import org.verbena.transport.spi.SharedReceiveQueue;
 public final class SoftwareReceiveQueue implements SharedReceiveQueue {
     private static final Logger LOG = LoggerFactory.getLogger(SoftwareReceiveQueue.class);
 
-    /** Pieces of one shared receive: any endpoint must be able to take it, whatever it asked for itself. */
+    /** SGEs of one shared receive: any endpoint must be able to take it, whatever it asked for itself. */
     public static final int MAX_SGES = 4;
 
     private final SoftwareDomain domain;

@@ -1,6 +1,6 @@
 package org.verbena.transport.spi;
 
-/** What a device says of a datagram that it has received. Reused: valid during a callback. */
+/** What a device reports about a datagram that it has received. Reused: valid during a callback. */
 public final class DatagramArrival {
     private int lengthBytes;
     private int sourceQueuePairNumber;

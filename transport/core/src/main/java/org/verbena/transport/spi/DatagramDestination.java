@@ -25,7 +25,7 @@ public interface DatagramDestination {
     @Nullable DatagramPeer peer();
 
     /**
-     * Gives it back; what was sent to it already completes as usual. A look-up that goes on is given up, and {@link
+     * Gives it back; what was sent to it already completes as usual. A pending look-up is cancelled, and {@link
      * DatagramHandler#onResolved} is not called any more. Leaves the group if it is one. Idempotent.
      */
     void close();

@@ -50,7 +50,8 @@ public interface DatagramEndpoint {
     DatagramPeer self();
 
     /**
-     * Starts to look up who serves an address; or, for a multicast address, to join the group for sending only.
+     * Starts to look up the queue pair that serves an address; or, for a multicast address, to join the group for
+     * sending only.
      *
      * @param address resolved
      * @param timeoutMillis how long it may take, 1 or more
@@ -60,7 +61,7 @@ public interface DatagramEndpoint {
 
     /**
      * Starts to prepare what is needed to send to a queue pair that is known, for instance because a datagram of it
-     * came. Nobody is asked, but the network may be, for ten seconds at most.
+     * came. No peer is asked; a query of the network may take ten seconds at most.
      *
      * @param peer the queue pair
      * @return not ready yet; {@link DatagramHandler#onResolved} follows, never within this call
@@ -70,7 +71,7 @@ public interface DatagramEndpoint {
     /**
      * Starts to join a multicast group, to receive from it and to send to it.
      *
-     * @param group its address; the port means nothing
+     * @param group its address; the port is ignored
      * @param timeoutMillis how long it may take, 1 or more
      * @return not ready yet; {@link DatagramHandler#onResolved} follows, never within this call. Closing it leaves the
      *     group

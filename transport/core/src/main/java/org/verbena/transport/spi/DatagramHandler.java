@@ -33,7 +33,7 @@ public interface DatagramHandler {
      *
      * @param endpoint the endpoint
      * @param destination the group
-     * @param cause what is known of the reason
+     * @param cause what is known about the reason
      */
     void onGroupLost(DatagramEndpoint endpoint, DatagramDestination destination, Throwable cause);
 
@@ -52,7 +52,7 @@ public interface DatagramHandler {
      * @param endpoint the endpoint
      * @param workId the id that was posted
      * @param status {@link WorkStatus#SUCCESS}, or why not; nothing else is valid then
-     * @param arrival what the device says of it; valid during the call
+     * @param arrival what the device reports about it; valid during the call
      */
     void onReceiveCompletion(DatagramEndpoint endpoint, long workId, WorkStatus status, DatagramArrival arrival);
 

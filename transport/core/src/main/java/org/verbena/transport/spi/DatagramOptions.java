@@ -9,12 +9,12 @@ package org.verbena.transport.spi;
  * @param maxInlineBytes datagrams of up to so many bytes are copied into the work request if the device can, 0 to 65536
  * @param trafficClass the IP type of service or traffic class of look-ups and of what is sent to their results, 0 to
  *     255
- * @param reuseAddress whether the port may be that of another endpoint that allows it too
+ * @param reuseAddress whether to share a port with another endpoint that allows it too
  */
 public record DatagramOptions(
         int sendDepth, int receiveDepth, int maxSges, int maxInlineBytes, int trafficClass, boolean reuseAddress) {
 
-    /** 256 sends, 128 receives, 4 elements, 128 bytes inline, no traffic class, no port that another has. */
+    /** 256 sends, 128 receives, 4 elements, 128 bytes inline, no traffic class, no shared port. */
     public static final DatagramOptions DEFAULTS = new DatagramOptions(256, 128, 4, 128, 0, false);
 
     /** Checks ranges. */

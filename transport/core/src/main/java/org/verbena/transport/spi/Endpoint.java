@@ -39,8 +39,8 @@ public interface Endpoint {
     EndpointCapabilities capabilities();
 
     /**
-     * Default rendezvous threshold: above it, letting the receiver read the message is faster than sending it in
-     * fragments, as measured with this kind of device.
+     * The default rendezvous threshold: a longer message is faster read by the receiver than sent in fragments, as
+     * measured with this kind of device.
      *
      * @param peerReceiveBytes the size of the peer's receives
      * @return the longest message that is faster to send, in bytes

@@ -4,12 +4,12 @@ import org.verbena.transport.QueuePairEnd;
 
 /**
  * The requested properties of an endpoint. Depths, SGEs and inline bytes are requests: a device may grant more, and
- * {@link Endpoint#capabilities()} has what it granted. Depths and SGEs beyond a limit of the device fail the connection
- * with the limit's value; inline bytes are reduced to what the device has.
+ * {@link Endpoint#capabilities()} has what it granted. The connection fails if depths or SGEs exceed a limit of the
+ * device, and the message names the limit; inline bytes are reduced to the device's limit.
  *
- * <p>A depth or a number of elements up to its default is a wish: where the device has less, the endpoint gets that, as
- * {@link Endpoint#capabilities()} says. More than the default is a demand: a device that has less fails the connection
- * with its limit.
+ * <p>A depth or a number of elements up to its default is a wish: if the device has less, the endpoint gets that, as
+ * {@link Endpoint#capabilities()} shows. More than the default is a demand: if the device has less, the connection
+ * fails and the message names the limit.
  *
  * @param connectTimeoutMillis for all steps of connecting or accepting together, 1 or more
  * @param sendDepth work requests (sends, reads, writes, atomics) that may be outstanding, 1 or more
@@ -17,22 +17,22 @@ import org.verbena.transport.QueuePairEnd;
  * @param maxSges scatter/gather elements in one work request, 1 or more
  * @param maxInlineBytes payload that may be copied into a work request, 0 to 65536; fewer where the device has fewer
  * @param readDepth reads and atomics outstanding in each direction (initiator depth and responder resources), 0 to 128
- * @param retryCount transport retries before a connection fails, 0 to 7; 6 at the most where queue pairs are connected
- *     by hand, since soft RoCE retries forever with 7 and nothing else reports a peer that is gone
+ * @param retryCount transport retries before a connection fails, 0 to 7; at most 6 if queue pairs are connected by
+ *     hand, since soft RoCE retries forever with 7 and nothing else reports a lost peer
  * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 retries forever
- * @param minRnrTimerMicros how long the peer is told to wait before it repeats a send that found no receive here, in
- *     microseconds, 10 to 655360, rounded up to what the device knows; {@link #DEVICE_DEFAULT} for 0.64 ms. Only on
- *     InfiniBand and RoCE: elsewhere another value than the default fails the connection
+ * @param minRnrTimerMicros how long the peer waits before it repeats a send that found no receive here, in
+ *     microseconds, 10 to 655360, rounded up to a value that the device has; {@link #DEVICE_DEFAULT} for 0.64 ms. Only
+ *     on InfiniBand and RoCE: elsewhere another value than the default fails the connection
  * @param ackTimeoutMicros how long the adapter waits for an acknowledgement before it sends again, in microseconds, 5
  *     to {@link #MAX_ACK_TIMEOUT_MICROS}, rounded up to 4.096 times a power of two; devices take up to four times as
- *     long. {@link #DEVICE_DEFAULT} for 268 ms on RoCE, 67 ms where queue pairs are connected by hand, and on
- *     InfiniBand what the subnet manager says of the path. Only on InfiniBand and RoCE: elsewhere another value than
- *     the default fails the connection
+ * long. {@link #DEVICE_DEFAULT} for 268 ms on RoCE, 67 ms if queue pairs are connected by hand, and on InfiniBand the
+ *     subnet manager's value for the path. Only on InfiniBand and RoCE: elsewhere another value than the default fails
+ *     the connection
  * @param trafficClass the IP type of service, 0 to 255; an accepting side has that of the connecting one
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
- * @param privateData sent to the peer in the connect request or reply; copied, never null. {@link
- *     #MAX_PRIVATE_DATA_BYTES} bytes are carried everywhere, and up to {@link #GREATEST_PRIVATE_DATA_BYTES} where the
- *     provider can; more than it can fails the connection with its limit
+ * @param privateData sent to the peer in the connect request or reply; copied, never null. every provider carries
+ *     {@link #MAX_PRIVATE_DATA_BYTES} bytes, some up to {@link #GREATEST_PRIVATE_DATA_BYTES}. More than the provider
+ *     carries fails the connection, and the message names the limit
  */
 public record EndpointOptions(
         int connectTimeoutMillis,
@@ -67,7 +67,7 @@ public record EndpointOptions(
     /** The longest {@link #minRnrTimerMicros()}. */
     public static final int MAX_RNR_TIMER_MICROS = 655_360;
 
-    /** The longest {@link #ackTimeoutMicros()}: 17 s, beyond which nobody waits for one packet. */
+    /** The longest {@link #ackTimeoutMicros()}: 17 s, longer than any wait for one packet. */
     public static final int MAX_ACK_TIMEOUT_MICROS = 17_179_869;
 
     /** Depths of 256, 4 SGEs, 128 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */

@@ -83,7 +83,7 @@ public final class Handshakes<C> {
     }
 
     /**
-     * Takes one out. Idempotent.
+     * Removes one. Idempotent.
      *
      * @param connection its peer has introduced itself, or it has ended
      */

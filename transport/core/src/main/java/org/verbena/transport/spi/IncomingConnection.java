@@ -40,7 +40,7 @@ public interface IncomingConnection {
 
     /**
      * Accepts the connection. The handler is called with prepared, then with connected or disconnected. If the loop has
-     * ended, it is called with disconnected only, on the thread that finds this out.
+     * ended, it is called with disconnected only, on the thread that notices this.
      *
      * @param loop an event loop of the same provider; the endpoint's thread
      * @param options depths, limits, private data of the reply

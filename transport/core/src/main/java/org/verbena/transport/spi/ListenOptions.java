@@ -7,8 +7,9 @@ package org.verbena.transport.spi;
  * @param reuseAddress whether the address may be bound again while old connections linger
  * @param plainTcp whether TCP connections of other protocols go to {@link ListenerHandler#onPlainConnection}; without
  *     it they are dropped. Only for providers that {@link RdmaProvider#takesPlainTcp() take them}
- * @param plainTcpAfterMillis after how many milliseconds without enough bytes to tell the protocol a connection counts
- *     as one of another protocol; 0 for never. It must be below the provider's limit for handshakes to have an effect
+ * @param plainTcpAfterMillis a connection that has not sent enough bytes to recognise its protocol after so many
+ *     milliseconds counts as one of another protocol; 0 for never. No effect unless below the provider's limit for
+ *     handshakes
  */
 public record ListenOptions(int backlog, boolean reuseAddress, boolean plainTcp, int plainTcpAfterMillis) {
 

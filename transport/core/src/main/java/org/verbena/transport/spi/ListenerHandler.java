@@ -26,14 +26,14 @@ public interface ListenerHandler {
     void onConnectRequest(Listener listener, IncomingConnection connection);
 
     /**
-     * A TCP connection of another protocol has come, as {@link ListenOptions#plainTcp()} allows. It has left the
-     * listener, its limits and its event loop: whoever implements this owns the channel, and closes it. Unless
-     * overridden, it is closed at once.
+     * A TCP connection of another protocol has arrived, as {@link ListenOptions#plainTcp()} allows. It has left the
+     * listener, its limits and its event loop: the handler owns the channel, and closes it. Unless overridden, it is
+     * closed at once.
      *
      * @param listener the listener
      * @param channel connected, non-blocking, registered with no selector
-     * @param firstBytes what was read of it already, before all that can still be read; empty if the peer has sent
-     *     nothing
+     * @param firstBytes what was already read from it, which precedes all that can still be read; empty if the peer has
+     *     sent nothing
      */
     default void onPlainConnection(Listener listener, SocketChannel channel, ByteBuffer firstBytes) {
         try {

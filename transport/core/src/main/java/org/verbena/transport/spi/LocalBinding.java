@@ -4,7 +4,7 @@ import io.netty.channel.IoEventLoop;
 import java.net.InetSocketAddress;
 
 /**
- * A local address that one connection is to be made from, made by {@link RdmaProvider#bind}. {@link #connect} or {@link
+ * A local address from which one connection can be made, bound by {@link RdmaProvider#bind}. {@link #connect} or {@link
  * #close} ends it.
  */
 public interface LocalBinding extends AutoCloseable {

@@ -4,7 +4,7 @@ import java.net.InetAddress;
 import java.nio.ByteBuffer;
 
 /**
- * The unit by which peers are counted: an IPv4 address, or the /64 network from which an IPv6 host may pick its
+ * The unit in which peers are counted: an IPv4 address, or the /64 network from which an IPv6 host may pick its
  * addresses.
  */
 public final class PeerAddress {

@@ -73,13 +73,13 @@ public final class PollCounters {
     /**
      * The counters of one loop: its thread writes them, any thread reads them. They are copied to the process's {@link
      * StatFile} when the loop blocks, and every {@value #POLLS_BETWEEN_COPIES} polls while it does not; the number of
-     * polls at once, so that a loop that hangs can be told from one that is busy.
+     * polls is copied at once, so that a reader can distinguish a loop that hangs from one that is busy.
      */
     public final class Loop implements AutoCloseable {
         /** Makes the copy, which reads the clock, cheap beside the polls. */
         private static final int POLLS_BETWEEN_COPIES = 64;
 
-        /** A loop that only polls reports this often that it does. */
+        /** How often a loop that only polls reports that it does. */
         private static final long SIGN_NANOS = 100_000_000;
 
         private static final VarHandle POLLS = handle("polls");
@@ -147,7 +147,7 @@ public final class PollCounters {
         }
 
         /**
-         * The loop polls for nothing, and is not stuck. The loop's thread only.
+         * The loop keeps polling without finding anything: it is not stuck. The loop's thread only.
          *
          * @param nowNanos {@link System#nanoTime()}
          */
@@ -159,7 +159,7 @@ public final class PollCounters {
         }
 
         /**
-         * The loop has polled for nothing so long. The loop's thread only.
+         * The loop has polled for so long without finding anything. The loop's thread only.
          *
          * @param nanos from the first poll to the last that found nothing, 0 or more
          */

@@ -28,7 +28,7 @@ public interface RdmaProvider {
     String name();
 
     /**
-     * The order in which {@code auto} asks providers; the lowest available one that serves wins.
+     * The order in which {@code auto} asks providers; the lowest that is available and serves the address wins.
      *
      * @return a rank; verbs has 100, soft 1000, shm 2000
      */
@@ -127,7 +127,7 @@ public interface RdmaProvider {
     }
 
     /**
-     * What its servers grant peers that have not introduced themselves completely. Listeners keep to them until a
+     * The limits of its servers for peers that have not introduced themselves completely. Listeners apply them until a
      * request is complete, and channels until the handshake is.
      *
      * @return {@link HandshakeLimits#DEFAULTS} unless overridden
@@ -160,9 +160,9 @@ public interface RdmaProvider {
     }
 
     /**
-     * Starts to connect a queue pair by hand: without a connection manager, with a peer whose queue pair the exchange
-     * tells. Returns immediately; the handler is called as with {@link #connect}. Nothing tells one end that the other
-     * has gone, so {@link EndpointCapabilities#reportsPeerEnd()} is false: the end of the peer shows when work fails.
+     * Starts to connect a queue pair by hand: without a connection manager, to the peer's queue pair as the exchange
+     * returns it. Returns immediately; the handler is called as with {@link #connect}. Nothing reports the end of the
+     * peer, so {@link EndpointCapabilities#reportsPeerEnd()} is false: it shows when work fails.
      *
      * @param loop an event loop of this provider; the endpoint's thread
      * @param route the local end
@@ -185,7 +185,7 @@ public interface RdmaProvider {
     }
 
     /**
-     * Binds a local address that a connection is to be made from later.
+     * Binds a local address for a connection that is made from it later.
      *
      * @param localAddress an address of this machine, resolved; port 0 selects any free port
      * @return the binding, to connect with or to close
@@ -220,8 +220,8 @@ public interface RdmaProvider {
      *
      * @param loop an event loop of this provider; the endpoint's thread
      * @param localAddress the address that peers look up: one of a device, since a queue pair belongs to one. A
-     *     wildcard takes the device on the way to {@code toward} or, without that, the only one with datagrams. Port 0
-     *     selects any free port
+     *     wildcard takes the device on the route to {@code toward} or, without that, the only one with datagrams. Port
+     *     0 selects any free port
      * @param toward where datagrams will go, null if that is not known
      * @param options depths and the like
      * @param handler receives the events of this endpoint

@@ -13,7 +13,7 @@ public final class ScatterGatherList {
     private int count;
     private long totalBytes;
 
-    /** An element was added whose region only the provider holds while the work request is outstanding. */
+    /** An element was added whose region the provider must hold while the work request is outstanding. */
     private boolean needsHold;
 
     /**

@@ -4,7 +4,7 @@ package org.verbena.transport.stat;
  * A connection of a process.
  *
  * @param index its row
- * @param begunNanos when it began, {@link System#nanoTime()}: with the row it tells a connection from others
+ * @param begunNanos when it began, {@link System#nanoTime()}: with the row it identifies the connection
  * @param threadId its loop's thread
  * @param local its address at the process; empty if unknown, and so are the other texts
  * @param peer the other address
@@ -16,7 +16,7 @@ package org.verbena.transport.stat;
  * @param peerWindow messages that the peer accepts at first; 0 before both ends have agreed
  * @param stalledSinceNanos since when messages wait for credits, or 0
  * @param lastActivityNanos when a frame was last sent or received, to a tenth of a second
- * @param errorMillis when something failed that did not end it, since 1970, or 0
+ * @param errorMillis when something failed without ending it, since 1970, or 0
  * @param error what that was
  * @param counters its counters
  * @param latency how long requests took: at a client from the request to the reply, at a server from the request's

@@ -75,7 +75,7 @@ public final class ConnectionRow extends StatRow implements AutoCloseable {
     }
 
     /**
-     * Frames went or came.
+     * Frames were sent or received.
      *
      * @param nowNanos {@link System#nanoTime()}
      */
@@ -94,7 +94,7 @@ public final class ConnectionRow extends StatRow implements AutoCloseable {
     }
 
     /**
-     * Something failed that did not end the connection. Any thread.
+     * Something failed without ending the connection. Any thread.
      *
      * @param text what and why
      */

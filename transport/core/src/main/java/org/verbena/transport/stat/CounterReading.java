@@ -16,7 +16,7 @@ package org.verbena.transport.stat;
  * @param registrations messages registered to be sent
  * @param oneSidedOperations reads, writes and atomics
  * @param creditStalls waits for credits
- * @param creditStallNanos how long, in nanoseconds, without one that lasts
+ * @param creditStallNanos how long, in nanoseconds, without one in progress
  * @param slotStalls waits for the send queue or the read depth
  * @param memoryStalls waits for registered memory
  * @param transferStalls waits of long reads and writes for those of other connections

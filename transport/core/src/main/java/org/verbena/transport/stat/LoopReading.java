@@ -9,10 +9,10 @@ package org.verbena.transport.stat;
  * @param provider its provider
  * @param running whether it has something to do; else it waits
  * @param polls how often it polled
- * @param emptyPolls how often it found nothing, up to 64 polls ago, as all that follows while it runs
+ * @param emptyPolls how often it found nothing; this and what follows may lag by 64 polls while it runs
  * @param completions what it found
  * @param largestPoll the most that it found at once
- * @param spinNanos how long it polled for nothing before it blocked, in nanoseconds
+ * @param spinNanos how long it polled without finding anything before it blocked, in nanoseconds
  * @param lastTurnNanos when it last woke, polled or began to wait, {@link System#nanoTime()}
  */
 public record LoopReading(

@@ -41,7 +41,7 @@ public final class LoopRow extends StatRow implements AutoCloseable {
      * @param emptyPolls polls that found nothing
      * @param completions what the others found
      * @param largestPoll the most of one poll
-     * @param spinNanos the time spent polling for nothing, in nanoseconds
+     * @param spinNanos the time spent polling without finding anything, in nanoseconds
      * @param nowNanos {@link System#nanoTime()}
      */
     public void counted(long emptyPolls, long completions, long largestPoll, long spinNanos, long nowNanos) {

@@ -3,7 +3,7 @@ package org.verbena.transport.stat;
 import java.util.List;
 
 /**
- * What a process's file says.
+ * The content of a process's file.
  *
  * @param pid its number
  * @param alive whether the process is there

@@ -8,13 +8,13 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * When a process began, which tells it from a later one of the same number.
+ * When a process began, which distinguishes it from a later one with the same number.
  *
  * @param ticks since the machine started, which no change of the clock moves; 0 where the system does not say
  * @param millis since 1970; 0 where the system does not say
  */
 record ProcessStart(long ticks, long millis) {
-    /** The clock may be set between two looks. */
+    /** The clock may be set between two reads. */
     private static final long TOLERANCE_MILLIS = 2_000;
 
     /** Which word of /proc/PID/stat, after the command in parentheses: the 22nd of all, and the third. */
@@ -37,7 +37,7 @@ record ProcessStart(long ticks, long millis) {
         return new ProcessStart(ticks, millis);
     }
 
-    /** Whether this process is there. Where the system does not say when it began, its number has to do. */
+    /** Whether this process is there. If the system does not say when it began, only its number is compared. */
     boolean isAlive(long pid) {
         if (ProcessHandle.of(pid).filter(ProcessHandle::isAlive).isEmpty()) {
             return false;

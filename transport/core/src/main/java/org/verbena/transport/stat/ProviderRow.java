@@ -2,7 +2,7 @@ package org.verbena.transport.stat;
 
 import java.lang.foreign.MemorySegment;
 
-/** The row of a provider that has had a connection. It stays as long as the process. */
+/** The row of a provider that has had a connection. It stays until the process ends. */
 public final class ProviderRow extends StatRow {
     ProviderRow(StatFile file, int index, MemorySegment memory, String name, String description) {
         super(file, index, memory);

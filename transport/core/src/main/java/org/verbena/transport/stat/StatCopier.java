@@ -20,8 +20,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Copies the counters of a process from its heap to its file, on a thread of its own: whatever happens to the file or
- * its file system delays or ends this thread and nothing else. A mapped file would be quicker, and would end the event
- * loops of a process whose file somebody truncates (SIGBUS).
+ * its file system delays or ends this thread and nothing else. A mapped file would be quicker, but truncating it would
+ * end the event loops of the process (SIGBUS).
  *
  * <p>Ten times a second it writes the rows that have changed, each as it was at one time. After two rounds without a
  * change it sleeps until a loop {@linkplain #wake wakes} it, so an idle process stays idle. When the file cannot be
@@ -45,7 +45,7 @@ final class StatCopier {
     private final MemorySegment copy = MemorySegment.ofArray(scratch);
     private @Nullable FileChannel channel;
 
-    /** Which file it is, which has the name unless somebody gives it to another one; null where files have no keys. */
+    /** Identifies the file, in case another one is given its name; null where files have no keys. */
     private volatile @Nullable Object key;
 
     /** Set by the thread before it is closed to other files. */
@@ -121,7 +121,7 @@ final class StatCopier {
         }
     }
 
-    /** Makes the file, with what is to be in it now. The magic is written last. */
+    /** Makes the file with its present content. The magic is written last. */
     void open(StatDirectory directory, long pid) throws IOException {
         Path made = directory.fileOf(pid);
         channel = createAlone(directory, made, pid);
@@ -146,7 +146,7 @@ final class StatCopier {
                         path + " has the figures of the Verbena that another class loader of this process has loaded",
                         before);
             }
-            // Of a process that had the same number: this one has it now.
+            // Left by an earlier process with the same number.
             Files.delete(path);
             return directory.create(path);
         }
@@ -196,7 +196,7 @@ final class StatCopier {
         return true;
     }
 
-    /** False if its texts change just now: it is copied in the next round. */
+    /** Returns false if its texts are being changed: then it is copied in the next round. */
     private boolean tryCopyRow(long at, int bytes) {
         long generation = (long) StatLayout.LONG.getAcquire(live, at + StatLayout.GENERATION);
         MemorySegment.copy(live, at, copy, 0, bytes);

@@ -21,9 +21,9 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.system.UserDirectory;
 
 /**
- * Where a user's processes have their files of counters: {@code $XDG_RUNTIME_DIR/verbena}, or where that is not set or
- * is another user's, {@code verbena-UID} in {@code java.io.tmpdir}. The directory has mode 0700 and each file, named
- * after its process's number, 0600. Any thread.
+ * Where a user's processes have their files of counters: {@code $XDG_RUNTIME_DIR/verbena}, or, if that is not set or is
+ * another user's, {@code verbena-UID} in {@code java.io.tmpdir}. The directory has mode 0700 and each file, named after
+ * its process's number, 0600. Any thread.
  */
 public final class StatDirectory {
     private static final Logger LOG = LoggerFactory.getLogger(StatDirectory.class);
@@ -138,8 +138,8 @@ public final class StatDirectory {
     }
 
     /**
-     * Removes the files of processes that are not there any more: those that were killed. A file that nobody can read
-     * stays as long as there is a process of its number.
+     * Removes the files of processes that are not there any more: those that were killed. A file that cannot be read
+     * stays as long as there is a process with its number.
      *
      * @return how many were removed; always 0 for a directory that is only read
      * @throws IOException as {@link #pids} throws it

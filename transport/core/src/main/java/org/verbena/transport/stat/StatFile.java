@@ -9,8 +9,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file of counters of a process, which {@code verbena stat} reads: a reader needs nothing from the process, not
- * even that it runs. It is laid out here in the heap, and a {@link StatCopier} writes it, so that no loop ever touches
+ * The file of counters of a process, which {@code verbena stat} reads: a reader needs nothing from the process, which
+ * need not even run. It is laid out here in the heap, and a {@link StatCopier} writes it, so that no loop ever touches
  * a file.
  *
  * <p>What it costs: a connection's counters stay where they are, and its loop copies them here at most ten times a
@@ -26,7 +26,7 @@ public final class StatFile {
     /** The system property that switches it off: {@code false}. */
     public static final String PROPERTY = "org.verbena.stat";
 
-    /** The system property that says how many connections have a row. */
+    /** The system property that sets how many connections have a row. */
     public static final String CONNECTIONS_PROPERTY = "org.verbena.stat.connections";
 
     /** More connections than a person reads; the file then has half a MiB. */
@@ -34,7 +34,7 @@ public final class StatFile {
 
     private static final Logger LOG = LoggerFactory.getLogger(StatFile.class);
 
-    /** That of {@link Own}, once it is made: to remove a file must not make one. */
+    /** That of {@link Own}, once it is made: removing the file must not make one. */
     private static volatile @Nullable StatFile made;
 
     private final MemorySegment memory;
@@ -129,7 +129,7 @@ public final class StatFile {
         copier.copy();
     }
 
-    /** The figures change: the file is to follow, within a tenth of a second. Any thread. */
+    /** The figures change: they are copied to the file within a tenth of a second. Any thread. */
     void wake() {
         copier.wake();
     }

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A row of the file while something owns it. Each number has one writer, and is one store. Texts change within {@link
- * #change}, and the generation tells a reader that they did.
+ * #change}, and the generation shows a reader that they did.
  */
 abstract sealed class StatRow permits LoopRow, ProviderRow, ConnectionRow {
     private final StatFile file;

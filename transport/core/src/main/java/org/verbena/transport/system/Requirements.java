@@ -5,8 +5,8 @@ import java.security.CodeSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What this library needs of the JVM and of Netty. Asked before classes are loaded that could not be without it, so
- * that the program gets a sentence and not the name of a class. This class refers to none of Netty's. Any thread.
+ * What this library needs of the JVM and of Netty. Checked before loading classes that could not be loaded without it,
+ * so that the program gets a sentence and not the name of a class. This class refers to none of Netty's. Any thread.
  */
 public final class Requirements {
     /** The release of which the least update is named below. */
@@ -67,7 +67,7 @@ public final class Requirements {
     }
 
     /**
-     * What works here and should be changed all the same.
+     * What works here and should be changed nevertheless.
      *
      * @param version of Java
      * @return a sentence with what to do, or null
@@ -84,7 +84,7 @@ public final class Requirements {
     }
 
     /**
-     * What to say where the JVM refuses native access.
+     * The message for a JVM that refuses native access.
      *
      * @param module that was refused
      * @return a sentence with the flag to set

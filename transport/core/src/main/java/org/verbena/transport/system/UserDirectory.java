@@ -49,7 +49,7 @@ public final class UserDirectory {
     }
 
     /**
-     * Where the user's processes meet: in {@code $XDG_RUNTIME_DIR}, or where that is not set or is another user's, in
+     * Where the user's processes meet: in {@code $XDG_RUNTIME_DIR}, or, if that is not set or is another user's, in
      * {@code java.io.tmpdir} with the user's number.
      *
      * @param name of the directory

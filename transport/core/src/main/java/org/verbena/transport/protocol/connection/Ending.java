@@ -43,7 +43,7 @@ final class Ending {
     /**
      * The endpoint is gone: everything that was to be sent fails, and what can be delivered is left.
      *
-     * @param cause what the endpoint says
+     * @param cause as the endpoint reports it
      * @return why the connection has ended; null if in good order
      */
     @Nullable Throwable disconnected(Endpoint endpoint, @Nullable Throwable cause) {

@@ -39,12 +39,12 @@ import org.verbena.transport.spi.WorkRequest;
  * what has to wait for the peer's credits, the send queue or the read depth continues by itself and never fails for
  * that reason. Each operation's callback is called exactly once, messages' in the order sent.
  *
- * <p>This class is the façade: its parts do the work, and it says in which order. Every way in changes the parts first
- * and ends with {@link #settle}, which alone calls out.
+ * <p>This class is the façade: its parts do the work, and it decides in which order. Every entry point changes the
+ * parts first and ends with {@link #settle}; only that calls out.
  */
 public final class MessageConnection implements EndpointHandler, MessageBuffers.Waiter {
 
-    /** What {@link #nextDeadlineNanos()} is when nothing is due at any time. */
+    /** The value of {@link #nextDeadlineNanos()} when nothing is due. */
     public static final long NO_DEADLINE = Timeouts.NONE;
 
     private final Role role;
@@ -58,9 +58,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private TransferBudget.@Nullable Source budgets;
 
-    /** Something came in this batch. */
+    /** Something arrived in this batch. */
     private boolean received;
-    /** The listener was told of memory, and has not resumed yet. Written by any thread. */
+    /** The listener was notified of memory, and has not resumed yet. Written by any thread. */
     private volatile boolean resumable;
 
     /** Of the peer's address; written by the loop before it waits for memory. */
@@ -121,9 +121,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Tells the peer's program in the handshake what this end's program can do, so that a protocol above this one can
-     * grow: a peer of another release announces less, and ignores what it does not know. Call it before the endpoint is
-     * made.
+     * Announces to the peer's program in the handshake what this end's program can do, so that a protocol above this
+     * one can grow: a peer of another release announces less, and ignores what it does not know. Call it before the
+     * endpoint is made.
      *
      * @param features 8 bits, whose meaning is the programs' own
      * @throws IllegalArgumentException more than 8 bits
@@ -145,10 +145,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * When the message began to come that is being delivered: its first fragment, or its advertisement. For {@code
+     * When the message that is being delivered began to arrive: its first fragment, or its advertisement. For {@code
      * onMessage}.
      *
-     * @param otherwise returned for a message that is delivered as it comes
+     * @param otherwise returned for a message that is delivered as it arrives
      * @return a time of {@link System#nanoTime()}
      */
     public long arrivalNanos(long otherwise) {
@@ -215,10 +215,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Queues a message of RAW framing, as {@link #send} does, for a SEND of a certain kind. What the device or the peer
-     * does not support fails with an {@code UnsupportedOperationException}, and nothing else does. A fenced message in
-     * registered memory is read out of it when the reads and atomics before it are done; another one is copied when it
-     * is posted.
+     * Queues a message of RAW framing, as {@link #send} does, for a SEND of a certain kind. A kind that the device or
+     * the peer does not support fails with an {@code UnsupportedOperationException}, and nothing else does. A fenced
+     * message in registered memory is read from there when the reads and atomics before it are done; elsewhere it is
+     * copied when it is posted.
      *
      * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
      * @param opcode {@code SEND}, {@code SEND_WITH_IMMEDIATE} or {@code SEND_WITH_INVALIDATE}
@@ -490,7 +490,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         settle(true);
     }
 
-    /** Fragments move into memory that may be there now, and what is ready is delivered, as far as the user reads. */
+    /** Moves fragments into memory that may be there now, and delivers what is ready, as far as the user reads. */
     private void deliver() {
         boolean outer = parts.settling.enter();
         try {
@@ -506,7 +506,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    /** The peer cannot act on what this side lacks, except try again later. */
+    /** The peer can do nothing about what this side lacks, except try again later. */
     @Override
     public byte[] rejection(Endpoint endpoint) {
         return raw ? new byte[0] : Wire.rejection("the server cannot serve another connection now");

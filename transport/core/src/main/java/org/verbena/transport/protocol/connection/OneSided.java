@@ -286,12 +286,12 @@ public final class OneSided {
         return new UnsupportedOperationException("this end's or the peer's device has no " + what);
     }
 
-    /** What waits is posted now, as far as it goes. */
+    /** Waiting operations are posted now, as far as possible. */
     void beginPosting() {
         transfers.operations().beginAsking();
     }
 
-    /** What waits was posted, as far as it goes. */
+    /** Waiting operations were posted, as far as possible. */
     void endPosting() {
         transfers.operations().endAsking();
     }

@@ -27,7 +27,7 @@ final class Outflow {
     private final Timeouts timeouts;
     private final ConnectionCounters counters;
     private final Peer peer;
-    /** Slots of the send queue that control frames are left. */
+    /** Slots of the send queue that are left to control frames. */
     private final int reserved;
 
     private Obstacle stall = Obstacle.NONE;
@@ -57,7 +57,7 @@ final class Outflow {
     /**
      * Posts what can be posted. If the endpoint refuses an operation, only that one fails.
      *
-     * @throws RuntimeException a message was refused of which a part has gone: the connection cannot go on
+     * @throws RuntimeException a message was refused after a part of it was sent: the connection cannot continue
      */
     void post(Endpoint endpoint) {
         oneSided.beginPosting();

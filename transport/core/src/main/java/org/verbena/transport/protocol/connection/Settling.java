@@ -120,7 +120,7 @@ final class Settling {
         }
     }
 
-    /** Reports the next deadline if it is earlier than the listener knows. */
+    /** Reports the next deadline if it is earlier than the one that the listener knows. */
     private boolean reportDeadline() {
         timeouts.update();
         long nextNanos = timeouts.nextNanos();

@@ -19,16 +19,16 @@ import org.verbena.transport.protocol.state.Peer;
 import org.verbena.transport.protocol.wire.Credits;
 
 /**
- * What a peer must do in time, answer HELLO, CLOSE and PING, and finish a message whose memory others wait for; and the
- * time at which the connection wants to be called next. Times are of {@link System#nanoTime()}, so they are compared by
- * their difference; {@link #NONE} is no time.
+ * What a peer must do in time: answer HELLO, CLOSE and PING, and finish a message whose memory others wait for. Also
+ * when the connection must be called next. Times are of {@link System#nanoTime()}, so they are compared by their
+ * difference; {@link #NONE} is no time.
  */
 final class Timeouts {
     static final long NONE = Long.MAX_VALUE;
 
     /**
-     * The delay before memory is tried again that the device refused to register: nothing reports when its limit allows
-     * more.
+     * The delay before another attempt to register memory that the device refused: nothing reports when its limit
+     * allows more.
      */
     private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
@@ -38,9 +38,8 @@ final class Timeouts {
     static final long MESSAGE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * What must come of a message, or all of its rest, in {@link #MESSAGE_NANOS} while others wait for memory: 100
-     * KiB/s, far less than any network that RDMA runs on gives, and enough that the largest message is through in
-     * minutes.
+     * How much of a message, or all of its rest, must arrive in {@link #MESSAGE_NANOS} while others wait for memory:
+     * 100 KiB/s, far less than any network that RDMA runs on, and enough to transfer the largest message in minutes.
      */
     static final int LEAST_BYTES = RendezvousReceiver.READ_CHUNK_BYTES;
 
@@ -68,7 +67,7 @@ final class Timeouts {
     /** The deadline that was last reported to the listener. */
     private long reportedNanos = NONE;
 
-    // What had come of messages at the last check.
+    // What had arrived of messages at the last check.
     private long finished;
     private long takenBytes;
     private int owedBytes;
@@ -104,7 +103,7 @@ final class Timeouts {
         buffers = memory;
     }
 
-    /** When the connection wants to be called next. */
+    /** When the connection must be called next. */
     long nextNanos() {
         if (!life.isUp()) {
             return NONE;
@@ -157,7 +156,7 @@ final class Timeouts {
     private @Nullable ConnectionException checkHello(long nowNanos) {
         return isDue(helloNanos, nowNanos)
                 ? new ConnectionException.TimedOut(peer + " is connected but did not "
-                        + (role == Role.INITIATOR ? "answer HELLO" : "say HELLO") + " within "
+                        + (role == Role.INITIATOR ? "answer HELLO" : "send HELLO") + " within "
                         + options.helloTimeoutMillis() + " ms"
                         + (window.isStarved() ? ", or this end had no memory for receives to answer with" : ""))
                 : null;
@@ -301,7 +300,10 @@ final class Timeouts {
         return one - other < 0 ? one : other;
     }
 
-    /** Whether the listener is to be told of this one: it is nearer than what it knows. From now on it knows. */
+    /**
+     * Whether to report this deadline to the listener: it is earlier than the last one reported. It counts as reported
+     * then.
+     */
     boolean takeNearer(long nanos) {
         if (nanos == NONE || (reportedNanos != NONE && nanos - reportedNanos >= 0)) {
             return false;

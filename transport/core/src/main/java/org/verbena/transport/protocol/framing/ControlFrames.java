@@ -31,7 +31,7 @@ public final class ControlFrames {
     private long pingNonce;
     private boolean pongDue;
     private long pongNonce;
-    /** The answer to the user's ping has not been reported to it yet. */
+    /** The answer to the user's ping has not been reported yet. */
     private boolean pongCame;
 
     private long answeredNonce;

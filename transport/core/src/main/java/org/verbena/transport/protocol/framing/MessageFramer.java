@@ -20,8 +20,8 @@ import org.verbena.transport.spi.WorkRequest;
 /** Messages keep their boundaries: one frame each, or several fragments, or an advertisement. */
 public final class MessageFramer extends HeadedFramer {
     /**
-     * A fragment that is not the last fills at least this part of the peer's receive buffer, so that it cannot be made
-     * to hold many for little.
+     * A fragment that is not the last fills at least this part of the receiver's buffer, so that the receiver cannot be
+     * made to hold many buffers for few bytes.
      */
     private static final int MIN_FRAGMENT_DIVISOR = 4;
 

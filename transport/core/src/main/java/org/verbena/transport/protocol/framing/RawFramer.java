@@ -57,7 +57,7 @@ public final class RawFramer extends Framer {
     }
 
     private void describe(WorkRequest request, Operation operation) {
-        // What is sent inline is read when it is posted, and a fence is for what is not there until later.
+        // Inline data is read when it is posted, and fenced data may not be there before later.
         boolean fenced = (operation.sendFlags & WorkRequest.FENCE) != 0;
         int flags = operation.sendFlags | (fenced ? 0 : ledger.inlineFlag(operation.totalBytes));
         switch (operation.sendOpcode) {
@@ -68,7 +68,7 @@ public final class RawFramer extends Framer {
     }
 
     /**
-     * A SEND or a write with immediate data came, in a receive, which is taken; returns the violation, or null.
+     * A SEND or a write with immediate data arrived in a receive, which this takes; returns the violation, or null.
      */
     @Nullable String received(ByteBuf buffer, int lengthBytes, int flags, int immediateData, boolean closing) {
         boolean write = (flags & EndpointHandler.REMOTE_WRITE) != 0;

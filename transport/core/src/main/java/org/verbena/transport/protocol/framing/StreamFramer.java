@@ -23,13 +23,13 @@ import org.verbena.transport.spi.WorkRequest;
  * receives.
  */
 public final class StreamFramer extends HeadedFramer {
-    /** Writes that together are not longer than this are copied into one piece: that costs less than a piece each. */
+    /** Writes that together are not longer than this are copied into one SGE: that costs less than an SGE each. */
     private static final int COALESCED_BYTES = 2048;
     /** A write that is no longer than this may be the header of the next one. */
     private static final int HEADER_WRITE_BYTES = 64;
     /** A view of a composite with more pieces than this is copied. */
     private static final int MAX_VIEWED_PIECES = 4;
-    /** The longest stretch that is advertised at once, which the receiver needs memory for in one piece. */
+    /** The longest stretch that is advertised at once: the receiver needs memory for it in one piece. */
     private static final int STRETCH_BYTES = 1 << 20;
 
     /** The peer has closed its half. */
@@ -180,7 +180,7 @@ public final class StreamFramer extends HeadedFramer {
     }
 
     /**
-     * Netty's views of composite buffers do not tell where they begin: finding their pieces costs more than copying
+     * Netty's views of composite buffers do not reveal where they begin: finding their pieces costs more than copying
      * them, if there are many.
      */
     private static boolean isViewOfManyPieces(ByteBuf buffer) {

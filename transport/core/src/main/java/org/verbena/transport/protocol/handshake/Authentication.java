@@ -149,7 +149,7 @@ public final class Authentication {
             return "it did not prove that it has a pre-shared key";
         }
         String id = frame.toString(behind + 1, idLength, StandardCharsets.US_ASCII);
-        // Whether a key is known cannot be told from how long this takes.
+        // The time that this takes does not reveal whether a key is known.
         hello = bytes(frame, index, provenBytes);
         byte[] expected = keys.mac(id, INITIATOR, acceptance, hello);
         boolean isRight = MessageDigest.isEqual(expected, bytes(frame, index + provenBytes, PROOF_BYTES));

@@ -100,12 +100,12 @@ public final class Handshake {
         authentication = new Authentication(role, keys);
     }
 
-    /** What this end's program tells the peer's; 0 to 255. Before HELLO. */
+    /** What this end's program announces to the peer's; 0 to 255. Before HELLO. */
     public void announce(int program) {
         programFeatures = program;
     }
 
-    /** What the peer's program tells this one; 0 before HELLO, and with RAW. */
+    /** What the peer's program announced to this one; 0 before HELLO, and with RAW. */
     public int peerAnnounced() {
         Wire.Hello hello = peerHello;
         return hello == null ? 0 : hello.features() >>> Wire.PROGRAM_FEATURES_SHIFT;

@@ -29,7 +29,7 @@ final class MemoryQueue {
     /** With the number of bytes that each waits for. */
     private final Map<MessageBuffers.Waiter, Integer> messages = new LinkedHashMap<>();
 
-    /** Says who has to wait for releases of its own address. */
+    /** Decides which waiters must wait for releases of their own address. */
     @FunctionalInterface
     interface Admission {
         /** Whether the address may have so many bytes more. Called under the queue's lock. */
@@ -80,7 +80,7 @@ final class MemoryQueue {
         }
     }
 
-    /** Whether nobody waits for a message's memory before this one, but for those whose address has its share. */
+    /** Whether no other waits for a message's memory before this one, apart from those whose address has its share. */
     boolean isTurnOf(MessageBuffers.Waiter waiter) {
         lock.lock();
         try {
@@ -149,7 +149,7 @@ final class MemoryQueue {
         return queue.remove(waiter) && wasFirst ? first(queue) : null;
     }
 
-    /** One has taken a part of the budget for a moment and left it: another may have been refused meanwhile. */
+    /** A waiter took a part of the budget for a moment and returned it: another may have been refused meanwhile. */
     void passOn(MessageBuffers.Waiter from) {
         MessageBuffers.Waiter first;
         lock.lock();

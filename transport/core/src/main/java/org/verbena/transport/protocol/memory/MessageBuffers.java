@@ -27,7 +27,7 @@ import org.verbena.transport.spi.ScatterGatherList;
  * ({@link #reserveReceives}) and the longest message that was promised ({@link #promise}) are never more than the
  * budget together. A message's memory is taken whole or not at all, first come, first served
  * ({@link #tryAllocateMessage}); so the one whose turn it is gets its memory when those before it have been released,
- * and nobody holds a part while waiting for the rest.
+ * and no connection holds a part while it waits for the rest.
  *
  * <p>Peers that announce messages and do not send them occupy memory. So messages leave what receives may take, and all
  * messages of one address together take no more than half of the budget, or one message: beyond that its connections
@@ -55,7 +55,7 @@ public final class MessageBuffers {
         void onMemoryFreed();
 
         /**
-         * What its peer's messages are counted by, with those of all connections of that address.
+         * The address that its peer's messages are counted by, with those of all its connections.
          *
          * @return of {@link PeerAddress#networkOf}; {@link PeerAddress#UNKNOWN}, which has no limit, unless overridden
          */
@@ -67,8 +67,8 @@ public final class MessageBuffers {
     /** A promise leaves this part of the budget to receives, and receives leave it to promises. */
     private static final int LEAST_DIVISOR = 4;
     /**
-     * Receives that are only for speed take this part of what receives may take: connections to come find the least
-     * that they need.
+     * Receives that are only for speed take this part of what receives may take: later connections find the least that
+     * they need.
      */
     private static final int SPEED_DIVISOR = 2;
     /** One connection's share: it gets no further message while its user holds more than this part. */
@@ -94,7 +94,7 @@ public final class MessageBuffers {
     // Guarded by this.
     private long reservedBytes;
     private long promisedBytes;
-    /** What messages have. */
+    /** The bytes that messages have. */
     private long messageBytes;
 
     private final Map<Long, Long> bytesByNetwork = new HashMap<>();
@@ -147,7 +147,8 @@ public final class MessageBuffers {
      * nothing of it.
      *
      * @param capacityBytes its capacity, all of it writable; within what was promised
-     * @param waiter told when it is worth trying again, if there is none now; {@link #forgetMessage} ends its waiting
+     * @param waiter notified when it is worth trying again, if there is none now; {@link #forgetMessage} ends its
+     *     waiting
      * @param account charged with the capacity, until the buffer is released
      * @return empty, one reference; null if the budget is spent for now or others wait
      * @throws RdmaException the device refused to register more
@@ -182,10 +183,10 @@ public final class MessageBuffers {
     }
 
     /**
-     * A buffer for a stretch of a stream, which waits for no turn: only while nobody waits for a message.
+     * A buffer for a stretch of a stream, without a turn: only while no connection waits for a message's memory.
      *
      * @param capacityBytes its capacity, all of it writable
-     * @param waiter whose peer sends it; not told of anything
+     * @param waiter whose peer sends it; not notified
      * @param account charged with the capacity, until the buffer is released
      * @return empty, one reference; null if there is no memory for it
      * @throws RdmaException the device refused to register more
@@ -224,7 +225,9 @@ public final class MessageBuffers {
         return pooled;
     }
 
-    /** Memory outside the pool: there is room, but not in one piece, for long-lived receives may lie in every chunk. */
+    /**
+     * Memory outside the pool: there is room, but not in one piece, since long-lived receives may lie in every chunk.
+     */
     private @Nullable ByteBuf allocatePlain(int capacityBytes, long network, ReleaseHook account) {
         if (!tryCharge(network, capacityBytes)) {
             return null;
@@ -249,7 +252,7 @@ public final class MessageBuffers {
         return plain;
     }
 
-    /** What one message has of the budget. */
+    /** One message's part of the budget. */
     private final class Charge implements ReleaseHook {
         private final ReleaseHook account;
         private final long network;
@@ -303,7 +306,7 @@ public final class MessageBuffers {
         return maxBytes - Math.max(maxBytes / LEAST_DIVISOR, othersBytes);
     }
 
-    /** Has the first waiter try again in a while: nobody reports when others have freed direct memory of the JVM. */
+    /** Makes the first waiter try again in a while: nothing reports when others have freed direct memory of the JVM. */
     private void retryLater() {
         if (retrying.compareAndSet(false, true)) {
             CompletableFuture.delayedExecutor(DIRECT_RETRY_MILLIS, TimeUnit.MILLISECONDS)
@@ -317,7 +320,7 @@ public final class MessageBuffers {
     /**
      * Waits for memory for receives. To miss nothing, try again after this.
      *
-     * @param waiter told when it is worth trying again
+     * @param waiter notified when it is worth trying again
      */
     public void awaitReceives(Waiter waiter) {
         queue.addForReceives(waiter);
@@ -346,8 +349,8 @@ public final class MessageBuffers {
      *
      * @param receives how many
      * @param bufferBytes the size of each
-     * @param forSpeed for more than what is needed to go on at all: only while receives take less than half of what
-     *     they may
+     * @param forSpeed whether these are more than what is needed for progress: only while receives take less than half
+     *     of what they may
      * @return false if there is no room for so many: nothing was reserved
      */
     public synchronized boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
@@ -374,7 +377,7 @@ public final class MessageBuffers {
     }
 
     /**
-     * The longest message that a peer may be promised to be taken: from now on there is room for it beside all
+     * Promises to take a peer's messages up to some length: from now on there is room for the longest beside all
      * receives.
      *
      * @param wantedBytes the longest that is wanted
@@ -396,7 +399,7 @@ public final class MessageBuffers {
     }
 
     /**
-     * How much a connection's user may hold in messages and get another one: it has at the most this and one message.
+     * How much a connection's user may hold in messages and still get another: it has this and one message at most.
      *
      * @return bytes
      */
@@ -414,12 +417,12 @@ public final class MessageBuffers {
 
     /**
      * Adds the registered memory behind a stretch of a buffer, through slices and composites, as far as it is
-     * registered in this domain and the pieces suffice.
+     * registered in this domain and the SGEs suffice.
      *
      * @param buffer any buffer
      * @param index where to begin
      * @param lengthBytes how far to go, at the most
-     * @param maxSges how many pieces to add, at the most
+     * @param maxSges how many SGEs to add, at the most
      * @param into where they are added
      * @return bytes covered from {@code index} on; 0 if the first of them is not in registered memory
      */

@@ -29,7 +29,7 @@ public final class Inbound implements Work {
 
     int noticeLengthBytes;
 
-    /** When the first of it came. */
+    /** When its first part arrived. */
     long arrivedNanos;
 
     // Fragments: how much is still to come, and what waits in receives for memory.

@@ -38,7 +38,7 @@ public final class Inbox {
     private final MessageBuffers.Waiter waiter;
     private final boolean stream;
     private final LongSupplier clock;
-    /** Bytes of messages, other than in receive buffers, that the user holds or that are on their way to it. */
+    /** Bytes of messages, other than in receive buffers, that the user holds or is about to get. */
     private final HeldByUser heldByUser;
 
     @SuppressWarnings("NullAway.Init") // set by prepare
@@ -54,7 +54,7 @@ public final class Inbox {
     private final ArrayDeque<ByteBuf> parked = new ArrayDeque<>(0);
     /**
      * Messages without memory, in their order. Only the first may take some: one that is delivered later would hold
-     * what those before it wait for. With STREAM framing there are none: what comes by rendezvous waits for nobody.
+     * what those before it wait for. With STREAM framing there are none: what comes by rendezvous does not wait.
      */
     private final ArrayDeque<Inbound> memoryless = new ArrayDeque<>(0);
     /** The message whose fragments come now. */
@@ -80,7 +80,7 @@ public final class Inbox {
      * Makes an empty one.
      *
      * @param listener given what is delivered
-     * @param waiter told when there may be memory for a message
+     * @param waiter notified when there may be memory for a message
      * @param clock asked when a message begins that is not delivered at once
      */
     public Inbox(
@@ -188,7 +188,7 @@ public final class Inbox {
         }
     }
 
-    /** The next to be delivered, in its turn and when it is ready. */
+    /** Appends what is delivered next, in its turn and when it is ready. */
     void append(Inbound inbound) {
         queuedReceives += inbound.receives;
         if (tail == null) {
@@ -210,9 +210,9 @@ public final class Inbox {
     }
 
     /**
-     * A large segment of a stream whose user holds many receives, as a decoder does that puts a message together,
-     * becomes a message of this connection's share, and the window gets another receive for it: that takes the memory
-     * of a copy, without copying.
+     * Makes a large segment of a stream a message of this connection's share if the user holds many receives, as a
+     * decoder does while it puts a message together. The window gets another receive for it: that takes the memory of a
+     * copy, without copying.
      *
      * @return false if it is to be copied, or counts against the window
      */
@@ -233,9 +233,9 @@ public final class Inbox {
     }
 
     /**
-     * What came, in memory of its own size, if it would be a waste to let the user keep the receive buffer: small
-     * segments of a stream, which decoders keep while they wait for more; and what is not large, while the user holds
-     * many receives or memory is scarce.
+     * Copies what came into memory of its own size, if it would be a waste to let the user keep the receive buffer:
+     * small segments of a stream, which decoders keep while they wait for more; and what is not large, while the user
+     * holds many receives or memory is scarce.
      *
      * @return null if the receive buffer itself is delivered
      */
@@ -271,8 +271,8 @@ public final class Inbox {
     }
 
     /**
-     * Memory of the pool, out of turn; null if there is none, or the user and what is on its way to it hold this
-     * connection's share of it.
+     * Memory of the pool, out of turn; null if there is none, or the user holds this connection's share of it, what it
+     * is about to get included.
      */
     private @Nullable ByteBuf tryAllocateWithinShare(int bytes) {
         if (heldByUser.held() + bytes > buffers.shareBytes()) {
@@ -294,9 +294,9 @@ public final class Inbox {
 
     /**
      * Memory of the pool for a stretch of a stream that comes by rendezvous: within this connection's share, and only
-     * while nobody waits for a message's.
+     * while no connection waits for a message's.
      *
-     * @return null if the stretch is to have memory of its own, since a stream waits for nobody
+     * @return null if the stretch must have memory of its own, since a stream does not wait
      */
     public @Nullable ByteBuf tryAllocateStretch(int bytes) {
         if (heldByUser.held() + bytes > buffers.shareBytes()) {
@@ -383,8 +383,8 @@ public final class Inbox {
     }
 
     /**
-     * Moves fragments into their messages' memory, which each takes whole; as far as there is some. Returns whether
-     * that freed receives.
+     * Moves fragments into their messages' memory, which each message takes whole, as far as there is some. Returns
+     * whether that freed receives.
      */
     public boolean assemble() {
         boolean moved = false;
@@ -447,7 +447,7 @@ public final class Inbox {
         return true;
     }
 
-    /** A message could not use its memory: it is the first to get some again. */
+    /** Returns the memory that a message could not use: the message is the first to get some again. */
     public void giveMemoryBack(Inbound inbound) {
         inbound.releaseMemory();
         if (!stream) {
@@ -494,7 +494,7 @@ public final class Inbox {
         delayed = false;
     }
 
-    /** When the message that is being delivered began to come; {@code otherwise} if it is delivered as it comes. */
+    /** When the message that is being delivered began to arrive; {@code otherwise} if it is delivered as it arrives. */
     public long arrivalNanos(long otherwise) {
         return delayed ? arrivedNanos : otherwise;
     }
@@ -524,8 +524,8 @@ public final class Inbox {
     }
 
     /**
-     * This end is closing: what came is dropped, but what the peer has advertised goes on to be taken, so that a peer
-     * that is closing as well gets through.
+     * This end is closing: what came is dropped, but messages that the peer has advertised are still read, so that a
+     * peer that is closing as well can finish.
      */
     public void discard() {
         releaseParked();

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /** Gets what an {@link Inbox} delivers. Throws nothing. */
 public interface InboxListener {
     /**
-     * A notice, a message, or the one and then the other.
+     * A notice, a message, or a notice and then a message.
      *
      * @param notice what came besides bytes
      * @param word the immediate data, or the key
@@ -18,6 +18,6 @@ public interface InboxListener {
     /** The peer has ended its half of the stream. */
     void end();
 
-    /** What there was has been delivered. */
+    /** The available messages have been delivered. */
     void readComplete();
 }

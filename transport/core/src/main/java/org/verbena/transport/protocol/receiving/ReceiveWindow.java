@@ -15,9 +15,9 @@ import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
 /**
- * The receives that the peer may use, its own or of the loop's shared receive queue, and how many it is granted. What
- * the user holds of them counts: beyond as many as are kept posted, its allowance, another is posted only when one is
- * released.
+ * The receives that the peer may use, of this connection or of the loop's shared receive queue, and how many it is
+ * granted. Those that the user holds count: it may hold as many as are kept posted, its allowance; beyond that, another
+ * is posted only when one is released.
  */
 public final class ReceiveWindow {
     /** Receives are low when fewer than this part of them are posted. */
@@ -41,7 +41,7 @@ public final class ReceiveWindow {
     private int ownBytes;
     private @Nullable Receives ownReceives;
     private int reserved;
-    /** How many are kept posted, but for those that are held. */
+    /** How many are kept posted, apart from those that are held. */
     private int kept;
 
     private @Nullable SharedReceives shared;

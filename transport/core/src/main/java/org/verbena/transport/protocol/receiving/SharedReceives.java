@@ -27,8 +27,8 @@ final class SharedReceives implements AutoCloseable {
     private static final int RESERVE_DIVISOR = 16;
 
     /**
-     * All connections are asked to give back at most once in so long a time for each: a question is a frame, and so is
-     * its answer.
+     * The time per connection between two rounds of asking all connections to give back: a question is a frame, and so
+     * is its answer.
      */
     static final long NANOS_PER_QUESTION = 1_000_000;
 
@@ -135,7 +135,7 @@ final class SharedReceives implements AutoCloseable {
     }
 
     /**
-     * A connection would grant its peer more.
+     * Promises receives that a connection wants to grant to its peer.
      *
      * @param has what is granted and unused
      * @param wanted how much more

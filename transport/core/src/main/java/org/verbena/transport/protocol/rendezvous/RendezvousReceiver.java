@@ -65,7 +65,7 @@ public final class RendezvousReceiver {
     /**
      * Creates one.
      *
-     * @param retry has the connection try again in a while, when nobody reports that there is memory
+     * @param retry makes the connection try again in a while, when nothing reports that there is memory
      */
     public RendezvousReceiver(
             Peer peer,
@@ -96,7 +96,7 @@ public final class RendezvousReceiver {
         return header.rendezvousTotal();
     }
 
-    /** Whether the peer is to answer reads. */
+    /** Whether reads wait for the peer's answer. */
     public boolean isReading() {
         return readsOut > 0;
     }
@@ -155,7 +155,7 @@ public final class RendezvousReceiver {
         return null;
     }
 
-    /** Reads advertised messages, in order, as far as the read depth, slots, memory and the loop's budget go. */
+    /** Reads advertised messages, in order, as far as the read depth, slots, memory and the loop's budget allow. */
     public void post(Endpoint endpoint, boolean closing) {
         transfers.messages().beginAsking();
         try {
@@ -276,8 +276,8 @@ public final class RendezvousReceiver {
     }
 
     /**
-     * Where the message is not in the pool's memory, or the adapter asks for more than that is registered for, the
-     * message's own bytes are registered for the read.
+     * Registers the message's own bytes for the read if they are not in the pool's memory, or if the adapter needs more
+     * rights than that has.
      *
      * @return false if the device refuses that now
      */

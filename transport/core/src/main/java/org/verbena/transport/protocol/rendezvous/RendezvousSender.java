@@ -57,7 +57,7 @@ public final class RendezvousSender {
         this.counters = counters;
     }
 
-    /** Both ends know each other: messages over the threshold are advertised, so many at once. */
+    /** Both ends know each other: messages over the threshold are advertised, at most so many at once. */
     public void agree(int threshold, int most) {
         thresholdBytes = threshold;
         maxOut = most;
@@ -74,8 +74,8 @@ public final class RendezvousSender {
     }
 
     /**
-     * Finds the pieces to advertise; false if the message is not in memory that the peer may read or that can be made
-     * so, or in too many parts.
+     * Finds the pieces to advertise; false if there are too many, or the message is in memory that the peer may not
+     * read and that cannot be registered for it.
      */
     public boolean gather(Operation operation, int lengthBytes, int peerPayloadBytes) {
         ScatterGatherList pieces = pieces().clear();
@@ -163,7 +163,7 @@ public final class RendezvousSender {
     }
 
     /**
-     * The peer says how many it has read in all.
+     * The peer reports how many it has read in all.
      *
      * @param completed given each operation that has one less to wait for
      * @return the violation, or null
@@ -192,7 +192,7 @@ public final class RendezvousSender {
         return null;
     }
 
-    /** The connection has ended: the peer says nothing more. */
+    /** The connection has ended: the peer reports nothing more. */
     public void clear() {
         advertised.clear();
     }

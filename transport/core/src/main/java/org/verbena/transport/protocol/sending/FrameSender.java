@@ -82,7 +82,7 @@ public final class FrameSender {
         return posted;
     }
 
-    /** Posts a frame of the message class that is nothing but its header: it takes a grant. */
+    /** Posts a frame of the message class that is only a header: it takes a grant. */
     public boolean postMessageHeader(Endpoint endpoint, Operation operation, int type) {
         ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES));
         writeMessageHeader(type, 0, operation.next != null);

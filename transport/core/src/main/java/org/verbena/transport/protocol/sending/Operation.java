@@ -42,7 +42,7 @@ public final class Operation implements Work {
     public boolean posted;
     /** One of its work requests failed: the connection is ending, and its cause will be this operation's. */
     boolean failed;
-    /** Its outcome is known, though earlier messages may have to be told first. */
+    /** Its outcome is known, though those of earlier messages may have to be reported first. */
     boolean done;
 
     public @Nullable Throwable failure;

@@ -21,8 +21,8 @@ import org.verbena.transport.protocol.state.Peer;
  *                        failed --the connection's cause is known--> outcomes
  * }</pre>
  *
- * Messages come to their outcomes in the order given. Callbacks are called by {@link #reportOutcome()} alone, when
- * nothing is being walked.
+ * Messages come to their outcomes in the order given. Only {@link #reportOutcome()} calls callbacks, when no list is
+ * being walked.
  */
 public final class Outbox {
     /** Recycled operations that are kept. */
@@ -188,7 +188,7 @@ public final class Outbox {
         }
     }
 
-    /** The peer has closed: what is not on its way stays here. */
+    /** The peer has closed: operations that still wait fail. */
     public void giveUpWaiting() {
         Operation operation = waitingHead;
         while (operation != null) {
@@ -200,7 +200,7 @@ public final class Outbox {
         }
     }
 
-    /** A work request is done that had bytes of so many messages, or was one of a one-sided operation. */
+    /** A work request is done: it had bytes of so many messages, or belonged to a one-sided operation. */
     public void completed(Operation first, int messages, WorkStatus status) {
         Operation operation = first;
         for (int i = 0; i < messages && operation != null; i++) {

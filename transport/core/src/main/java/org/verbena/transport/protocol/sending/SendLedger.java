@@ -27,7 +27,7 @@ public final class SendLedger {
     /** Work requests are staged from here; each has room for a header and a handshake or a short copy. */
     public static final int SLOT_BYTES = 64;
 
-    /** Room for so many work requests is made at first, as most connections never have more out at once. */
+    /** The number of work requests that there is room for at first: most connections never have more outstanding. */
     private static final int FIRST_RING = 8;
 
     private final int maxInlineBytes;
@@ -46,7 +46,7 @@ public final class SendLedger {
     private @Nullable ByteBuf[] copies = new ByteBuf[0];
     /** How many messages a frame has bytes of, its owner being the first. Made for the first frame with several. */
     private int[] messages = new int[0];
-    /** What transfers are charged with. Made for the first that is. */
+    /** The charges of transfers. Made for the first one that is charged. */
     private long[] charges = new long[0];
 
     private int mask;
@@ -176,7 +176,7 @@ public final class SendLedger {
         charges = moreCharges;
     }
 
-    /** What is posted next is described here. */
+    /** The work request that is posted next. */
     public WorkRequest request() {
         return request;
     }
@@ -186,7 +186,7 @@ public final class SendLedger {
         return tail;
     }
 
-    /** How many may be posted now. Before the next one is described. */
+    /** How many may be posted now. Called before the next one is described. */
     public int free(Endpoint endpoint) {
         if (owners.length < greatestRing && owners.length - out() <= Credits.CONTROL_RECEIVES + 1 && tail >= growFrom) {
             grow();
@@ -290,7 +290,7 @@ public final class SendLedger {
         return true;
     }
 
-    /** The work request is not posted: what was staged for it is let go. */
+    /** The work request is not posted: releases what was staged for it. */
     public void dropStaged() {
         if (stagedRegistration != null) {
             stagedRegistration.close();
@@ -351,15 +351,15 @@ public final class SendLedger {
         return owner;
     }
 
-    /** How many messages what was taken last has bytes of. */
+    /** How many messages the work request taken last has bytes of. */
     public int takenMessages() {
         return takenMessages;
     }
 
     /**
-     * Memory to send a copy from, added to the request; null if there is none now. It is the ledger's. The pool may be
-     * full of messages that wait behind this one: when no copy is under way whose end would help, memory is registered
-     * only for this work request.
+     * Memory to send a copy from, added to the request; null if there is none now. The ledger owns it. The pool may be
+     * full of messages that wait behind this one: when no copy is in flight whose completion would help, memory is
+     * registered for this work request only.
      */
     public @Nullable ByteBuf stage(Endpoint endpoint, int lengthBytes) {
         ByteBuf memory = buffers.tryAllocateSend(lengthBytes);

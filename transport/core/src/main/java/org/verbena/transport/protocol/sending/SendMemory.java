@@ -98,7 +98,8 @@ public final class SendMemory {
             }
             return registration;
         } catch (RdmaException e) {
-            // The limit of locked memory may be reached, and fragments work without; the statistics show them.
+            // The limit of locked memory may be reached. Fragments work without registration, and the statistics show
+            // them.
             return null;
         }
     }
@@ -114,14 +115,14 @@ public final class SendMemory {
             int maxSges,
             Set<MemoryDomain.Access> access,
             ScatterGatherList into) {
-        int told = operation.pieceRegistrationsTold;
+        int advertised = operation.pieceRegistrationsTold;
         if (operation.pieceRegistrations.size()
-                        == told // otherwise these bytes were registered before, and could not go
+                        == advertised // otherwise these bytes were registered before, and could not go
                 && !registerMore(operation, lengthBytes, maxSges, access)) {
             return false;
         }
         List<RegisteredMemory> regions = operation.pieceRegistrations;
-        for (int i = told; i < regions.size(); i++) {
+        for (int i = advertised; i < regions.size(); i++) {
             RegisteredMemory region = regions.get(i);
             into.add(region, 0, (int) region.lengthBytes());
         }

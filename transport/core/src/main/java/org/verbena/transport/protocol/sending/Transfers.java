@@ -6,8 +6,8 @@ import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.state.Work;
 
 /**
- * The turns of one connection in its loop's {@link TransferBudget}. What it fetches of its peer's messages and what its
- * program reads and writes take turns like two connections, so that neither can keep the other waiting.
+ * The turns of one connection in its loop's {@link TransferBudget}. Its reads of its peer's messages and its program's
+ * reads and writes take turns like two connections, so that neither can keep the other waiting.
  */
 public final class Transfers {
     private final LongUnaryOperator wakeAfter;
@@ -19,7 +19,7 @@ public final class Transfers {
     /**
      * With a budget of its own, without limit, until {@link #prepare}.
      *
-     * @param wakeAfter has the connection called after so many nanoseconds, or sooner; returns the time now
+     * @param wakeAfter makes the loop call the connection after so many nanoseconds, or sooner; returns the time now
      * @param waiter run when what waits should be tried again
      */
     public Transfers(LongUnaryOperator wakeAfter, ConnectionCounters counters, Runnable waiter) {
@@ -47,7 +47,7 @@ public final class Transfers {
         return operations;
     }
 
-    /** Whose turn a work request is. */
+    /** The share that a work request belongs to. */
     TransferBudget.Share shareOf(Work owner) {
         return owner.fetches() ? messages : operations;
     }

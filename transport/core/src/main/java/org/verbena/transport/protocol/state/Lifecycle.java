@@ -43,7 +43,7 @@ public final class Lifecycle {
         CLOSED,
         /** Ended at once; the device still has work. */
         ABORTED,
-        /** Disconnected, with messages that nobody has read yet. */
+        /** Disconnected, with messages that the user has not read yet. */
         LINGERING,
         /** Ended. */
         INACTIVE
@@ -124,8 +124,8 @@ public final class Lifecycle {
     /**
      * The endpoint has ended. Returns why the connection ended, or null if it was closed in good order.
      *
-     * @param cause what the endpoint says
-     * @param orderly whether peers say CLOSE before they go
+     * @param cause as the endpoint reports it
+     * @param orderly whether peers send CLOSE before they disconnect
      * @param authenticating whether they prove a key before
      */
     public @Nullable Throwable ending(Peer peer, @Nullable Throwable cause, boolean orderly, boolean authenticating) {
@@ -140,7 +140,7 @@ public final class Lifecycle {
         }
         if (phase == Phase.HANDSHAKE && authenticating) {
             String why = peer + " disconnected during the handshake: does it have the pre-shared key"
-                    + " of this end, with the same secret? Its log says, and it tells nobody else";
+                    + " of this end, with the same secret? Only its log says which is wrong";
             return cause == null ? new ConnectionException.Lost(why) : new ConnectionException.Lost(why, cause);
         }
         if (cause != null || !orderly) {

@@ -3,9 +3,8 @@ package org.verbena.transport.protocol.wire;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The arithmetic of flow control for one connection. All counters only grow and wrap; what goes over the wire is the
- * count itself, never a difference, so that each frame's header tells everything and nothing can be lost or counted
- * twice.
+ * The arithmetic of flow control for one connection. All counters only grow and wrap. The wire carries the counts
+ * themselves, never differences, so that each frame's header is complete and nothing can be lost or counted twice.
  *
  * <p><b>Message frames</b> need the peer's grant. The window is the receive depth less two.
  *
@@ -13,11 +12,11 @@ import org.jspecify.annotations.Nullable;
  * Their receives are posted again at once, before the acknowledgement goes out in whichever frame is next.
  * <ul>
  *   <li>One STATE, PING, PONG or CLOSE may be unacknowledged.
- *   <li>One ACK may be unacknowledged. It is sent when a control frame was processed and no other frame has told the
- *       peer. ACKs do not ask for an acknowledgement, so silence follows.
+ * <li>One ACK may be unacknowledged. It is sent when a control frame was processed and no other frame has acknowledged
+ * it. ACKs do not ask for an acknowledgement, so silence follows.
  * </ul>
  * An ACK that is needed can always be sent: it answers a control frame that the peer could only send after it had
- * processed our last ACK, and that frame's header says so. Hence the first kind is acknowledged always, whatever the
+ * processed our last ACK, and that frame's header says so. Hence the first kind is always acknowledged, whatever the
  * users of both ends do, and grants always get through.
  */
 public final class Credits {
@@ -39,9 +38,9 @@ public final class Credits {
     private int granted;
     private int grantSent;
     private int received;
-    /** The peer says when it wants more; one that does not is told all the same. */
+    /** The peer asks when it wants more. A peer that never asks is sent grants unasked. */
     private boolean peerAsks;
-    /** It has, and was told of no new grant since. */
+    /** The peer has asked, and was sent no new grant since. */
     private boolean askedByPeer;
 
     // Control, modulo 2^16.

@@ -1,8 +1,8 @@
 package org.verbena.transport.protocol.wire;
 
 /**
- * What the next header tells the peer besides the counts of {@link Credits}: how many of its messages were read, that
- * something had to wait for grants, and that this end wants grants back.
+ * What the next header reports to the peer besides the counts of {@link Credits}: how many of its messages were read,
+ * that something had to wait for grants, and that this end wants grants back.
  */
 public final class HeaderState {
     private int rendezvousDone;

@@ -80,13 +80,13 @@ public final class Wire {
     /** This side's device serves atomics. */
     public static final int FEATURE_ATOMICS = 1 << 2;
 
-    /** This side says when it wants more grants, so it need not be told of them otherwise. */
+    /** This side asks when it wants more grants, so grants need not be sent to it unasked. */
     public static final int FEATURE_ASKS = 1 << 3;
 
     /** From this bit on, features are those of the program above this protocol, which has eight of them. */
     public static final int PROGRAM_FEATURES_SHIFT = 24;
 
-    /** A flag of the header: more grants would have let the sender go on. */
+    /** A flag of the header: the sender had to wait for grants. */
     public static final int WAITED = 1;
     /** A flag of the header: the sender wants grants back. */
     public static final int RECLAIM = 2;
@@ -107,7 +107,7 @@ public final class Wire {
 
     private Wire() {}
 
-    /** What a HELLO or HELLO_ACK says. */
+    /** The content of a HELLO or HELLO_ACK. */
     public record Hello(
             int leastVersion,
             int greatestVersion,
@@ -280,7 +280,7 @@ public final class Wire {
         return data;
     }
 
-    /** Why a peer with this private data is not one of ours, or null if it is. */
+    /** Why a peer with this private data is not compatible, or null if it is. */
     public static @Nullable String violation(Framing framing, byte[] data) {
         boolean ours = data.length >= PREAMBLE_BYTES && hasMagic(data) && data[4] != (byte) REJECTION;
         if (framing == Framing.RAW) {
