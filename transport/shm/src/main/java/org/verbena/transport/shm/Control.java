@@ -6,8 +6,8 @@ import java.util.List;
 import org.verbena.transport.WorkStatus;
 
 /**
- * What is said on the socket once a connection is up: a byte that wakes, files to map, and how the connection ends.
- * What was written into the ring before it was said counts. Not thread-safe; confined to the loop's thread.
+ * The messages on the socket once a connection is up: a byte that wakes, files to map, and how the connection ends.
+ * What was written into the ring before a message counts. Not thread-safe; confined to the loop's thread.
  */
 final class Control {
     private static final byte WAKE = 1;
@@ -28,7 +28,7 @@ final class Control {
      */
     static final int TURN_BYTES = 512;
 
-    /** By what is said, the bytes behind it. */
+    /** By message, the bytes behind its first one. */
     private static final int[] BODY_BYTES = {0, 0, 0, 5, 17, 4};
 
     private static final int MAX_BODY_BYTES = 17;
@@ -43,7 +43,7 @@ final class Control {
 
     private final Files files;
 
-    /** What is being said, 0 for nothing, and what has come of it. */
+    /** The message that is being read, 0 for none, and what has come of it. */
     private byte saying;
 
     private final ByteBuffer body = ByteBuffer.allocate(MAX_BODY_BYTES).limit(0);
@@ -56,11 +56,11 @@ final class Control {
         DISCONNECTED,
         /** The peer has ended the connection because of a request of this side. */
         TERMINATED,
-        /** The socket has ended, and nothing was said. */
+        /** The socket has ended without a message. */
         ENDED
     }
 
-    /** Is told which files the peer has. */
+    /** Keeps the files that the peer announces. */
     interface Files {
         void add(int number, int descriptor, long lengthBytes, boolean isWritable);
 
@@ -71,7 +71,7 @@ final class Control {
         this.files = files;
     }
 
-    /** The peer sleeps, and there is something for it. */
+    /** Wakes the peer, which sleeps although there is something for it. */
     static void wakePeer(ControlSocket socket) throws IOException {
         // A socket that is full has something to read for it.
         if (!socket.hasUnsent()) {
@@ -124,7 +124,7 @@ final class Control {
     /**
      * Takes bytes in the order in which they came, cut anywhere.
      *
-     * @param bytes read up to the end, or up to the word that ends the connection
+     * @param bytes read up to the end, or up to the message that ends the connection
      * @throws RingException the peer says what nobody says
      */
     Events parse(ByteBuffer bytes) {
@@ -145,7 +145,7 @@ final class Control {
         return Events.WOKEN;
     }
 
-    /** Something is said completely; gives whether the connection ends with it. */
+    /** A message is complete; returns whether the connection ends with it. */
     private boolean said() {
         switch (saying) {
             case DISCONNECT, TERMINATE -> {

@@ -18,8 +18,8 @@ import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.SoftwareIoHandler;
 
 /**
- * The Unix socket of a connection on an event loop: it carries the handshake and wakes a peer that sleeps, and its
- * end is the peer's. One thread: the loop's.
+ * The Unix socket of a connection on an event loop: it carries the handshake and wakes a peer that sleeps, and its end
+ * shows the end of the peer. Not thread-safe; confined to the loop's thread.
  */
 final class ControlSocket extends LoopSocket {
     private static final Logger LOG = LoggerFactory.getLogger(ControlSocket.class);
@@ -55,7 +55,7 @@ final class ControlSocket extends LoopSocket {
         this.owner = owner;
     }
 
-    /** Connected, and on the loop: waits for what the peer says. */
+    /** Connected, and on the loop: waits for what the peer sends. */
     void begin() {
         await(NioIoOps.READ);
     }
@@ -75,8 +75,8 @@ final class ControlSocket extends LoopSocket {
     }
 
     /**
-     * Sends bytes, or keeps them until they can be sent. That the peer is gone is found by who reads: what it said
-     * before counts.
+     * Sends bytes, or keeps them until they can be sent. Only reading shows that the peer is gone: what it sent before
+     * counts.
      *
      * @param bytes this socket's from now on
      */
@@ -92,7 +92,7 @@ final class ControlSocket extends LoopSocket {
         }
     }
 
-    /** Writes what goes; gives whether nothing is left. */
+    /** Writes as much as possible; returns whether nothing is left. */
     private boolean write(ByteBuffer bytes) {
         try {
             channel().write(bytes);
@@ -120,8 +120,7 @@ final class ControlSocket extends LoopSocket {
     }
 
     /**
-     * Closes the socket when what was said is sent, or the peer does not read it in time. The owner is not called
-     * again.
+     * Closes the socket when all is sent, or the peer does not read it in time. The owner is not called again.
      */
     void closeWhenSent() {
         if (unsent == null || loop().isShuttingDown()) {

@@ -12,7 +12,7 @@ import org.verbena.transport.spi.WorkRequest;
  * confined to the loop's thread.
  */
 final class DirectOperations {
-    /** Copied between two looks at whether the memory is still open. */
+    /** Copied between two checks of whether the memory is still open. */
     private static final int PIECE_BYTES = 256 << 10;
 
     private final RegionTable table;
@@ -118,7 +118,7 @@ final class DirectOperations {
             return -1;
         }
         PeerFile with = file();
-        // First, since to map takes longer than an owner should have to wait for the visit to end.
+        // First, since mapping takes longer than an owner should have to wait for the visit to end.
         MemorySegment memory = with.enter();
         if (memory == null) {
             return -1;

@@ -11,8 +11,8 @@ import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
- * The two frames that set a connection up: what the connecting side says of itself and its shared file, and the answer.
- * Each begins with its length.
+ * The two frames that set a connection up: the connecting side's request, which describes its shared file, and the
+ * answer. Each begins with its length.
  */
 final class Handshake {
     private static final long MAGIC = 0x5645_5242_534d_3032L; // VERBSM02
@@ -23,12 +23,12 @@ final class Handshake {
     private Handshake() {}
 
     /**
-     * What the connecting side says.
+     * The request of the connecting side.
      *
      * @param pid its process
      * @param namespace of PIDs that it is in; 0 if it does not know
      * @param descriptor there, of the shared file
-     * @param secretHigh a number that nobody guesses, and that is in the file: who names a file of another process does
+     * @param secretHigh a random number that is in the file as well: a client that names a file of another process does
      *     not know it
      * @param secretLow the rest of it
      * @param ringBytes of one direction
@@ -121,13 +121,13 @@ final class Handshake {
     }
 
     /**
-     * What the accepting side answers.
+     * The answer of the accepting side.
      *
      * @param verdict its decision
      * @param readDepth as in the request
      * @param pid its process
      * @param namespace of PIDs that it is in; 0 if it does not know
-     * @param descriptor there, of the shared file, until this side has spoken; -1 for none
+     * @param descriptor there, of the shared file, until the connecting side sends something; -1 for none
      * @param privateData of its program
      */
     @SuppressWarnings("ArrayRecordComponent")

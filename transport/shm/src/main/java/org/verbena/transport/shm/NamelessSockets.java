@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Servers whose sockets have lost their names, since somebody has cleaned up the directory: the kernel knows them by
- * the name that they were bound to. Source: /proc/net/unix in proc_net(5), proc_pid_fd(5)
+ * Servers whose sockets have lost their names, since the directory was cleaned up: the kernel knows them by the name
+ * that they were bound to. Source: /proc/net/unix in proc_net(5), proc_pid_fd(5)
  */
 final class NamelessSockets {
     private static final Logger LOG = LoggerFactory.getLogger(NamelessSockets.class);

@@ -72,7 +72,7 @@ final class PeerAccess {
         own.openWith(opens);
     }
 
-    /** The peer has this side access memory that it could access by itself. */
+    /** Opens memory that this side had to access for the peer, so that next time the peer accesses it by itself. */
     void openForNextTime(SoftwareMemory memory) {
         Publisher opens = publisher;
         if (opens != null) {

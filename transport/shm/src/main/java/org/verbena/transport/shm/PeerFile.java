@@ -25,7 +25,7 @@ final class PeerFile {
     /** How many copies are under way in the mapping. */
     private volatile int visits = UNMAPPED;
 
-    /** Written before {@link #visits} says that it is there, read by those who have entered. */
+    /** Written before {@link #visits} shows that it is there, read by threads that have entered. */
     private @Nullable MemorySegment memory;
 
     /** By the clock of {@link PeerMappings}. Written by all loops: any of the late values will do. */
@@ -49,7 +49,7 @@ final class PeerFile {
     /**
      * Enters the mapping, and maps the file if it is not; {@link #exit} follows.
      *
-     * @return the memory; null if the file cannot be mapped, and nobody has entered
+     * @return the memory; null if the file cannot be mapped, and the caller has not entered
      */
     @Nullable MemorySegment enter() {
         if (!tryEnter() && !process.mappings().map(this)) {
@@ -83,13 +83,13 @@ final class PeerFile {
 
     // Under the lock of the mappings.
 
-    /** It is mapped, and entered by who mapped it. */
+    /** It is mapped, and entered by the thread that mapped it. */
     void becomeMapped(MemorySegment made) {
         memory = made;
         visits = 1;
     }
 
-    /** Takes the mapping out, unless there is none or somebody is in it. */
+    /** Takes the mapping out, unless there is none or a thread is in it. */
     @Nullable MemorySegment tryLeaveMapping() {
         MemorySegment old = memory;
         if (!VISITS.compareAndSet(this, 0, UNMAPPED)) {
@@ -105,7 +105,7 @@ final class PeerFile {
         descriptor = latestDescriptor;
     }
 
-    /** One less; gives whether none is left. */
+    /** One less; returns whether none is left. */
     boolean removeUser() {
         return --users == 0;
     }
@@ -114,7 +114,7 @@ final class PeerFile {
         return descriptor;
     }
 
-    /** It is not what it was said to be, and is not opened again. */
+    /** It is not what the peer announced, and is not opened again. */
     void refuse() {
         refused = true;
     }

@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the peer of one connection has announced of its process's files. None is opened before it is used. Not
+ * The files of its process that the peer of one connection has announced. None is opened before it is used. Not
  * thread-safe; confined to the loop's thread.
  */
 final class PeerFiles implements Control.Files {
@@ -42,7 +42,7 @@ final class PeerFiles implements Control.Files {
         this.process = process;
     }
 
-    /** The peer has a file to map. One that cannot be mapped is done without. */
+    /** The peer has a file to map. One that cannot be mapped is ignored. */
     @Override
     public void add(int number, int descriptor, long lengthBytes, boolean isWritable) {
         if (process == null || lengthBytes <= 0 || descriptor < 0) {

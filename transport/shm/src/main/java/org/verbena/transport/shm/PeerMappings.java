@@ -19,7 +19,7 @@ import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.shm.ffm.SharedFile;
 
 /**
- * What this JVM has mapped of its peers' files: each file once, however many connections use it. A JVM that has as many
+ * What this JVM has mapped of its peers' files: each file once, however many connections use it. A JVM with as many
  * mappings as the kernel allows ends at its next own one, so there is a bound far below that; the mappings that were
  * not used for the longest time make room. Any thread.
  */
@@ -50,7 +50,7 @@ final class PeerMappings {
     private final int most;
     private final int mostRings;
 
-    /** Guarded by this, as the figures below and what {@link PeerProcess} and {@link PeerFile} say. */
+    /** Guarded by this, as are the figures below and what {@link PeerProcess} and {@link PeerFile} name. */
     private final Set<PeerFile> mapped = new HashSet<>();
 
     private long mappedBytes;
@@ -180,7 +180,7 @@ final class PeerMappings {
         return any;
     }
 
-    /** Nobody finds a mapping any more; gives what its caller has to unmap, null if it is in use or not mapped. */
+    /** Takes a mapping out; returns what its caller has to unmap, null if it is in use or not mapped. */
     synchronized @Nullable MemorySegment forget(PeerFile file) {
         MemorySegment memory = file.tryLeaveMapping();
         if (memory != null) {

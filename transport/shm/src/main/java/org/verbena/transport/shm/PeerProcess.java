@@ -47,7 +47,7 @@ final class PeerProcess {
     }
 
     /**
-     * Finds a file, which is not opened for that. {@link #release} follows.
+     * Finds a file without opening it. {@link #release} follows.
      *
      * @param descriptor the process's
      * @param lengthBytes as the process says
@@ -79,8 +79,8 @@ final class PeerProcess {
     }
 
     /**
-     * As {@link #release(PeerFile)}, for all files of a connection: there may be thousands, which a loop has no time
-     * for.
+     * As {@link #release(PeerFile)}, for all files of a connection: there may be thousands, too many for a turn of a
+     * loop.
      */
     void release(List<PeerFile> ofConnection) {
         List<MemorySegment> unused = new ArrayList<>();

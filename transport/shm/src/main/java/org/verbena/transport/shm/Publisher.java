@@ -12,9 +12,9 @@ import org.verbena.transport.software.DirectAccess;
 import org.verbena.transport.software.SoftwareMemory;
 
 /**
- * Opens this side's memory to the peer of one connection, in the connection's table. The peer is told of a file when
- * memory in it is to be opened for the first time; until it has mapped the file, this side accesses it for the peer.
- * Any thread.
+ * Opens this side's memory to the peer of one connection, in the connection's table. A file is announced to the peer
+ * when memory in it is to be opened for the first time; until it has mapped the file, this side accesses it for the
+ * peer. Any thread.
  */
 final class Publisher implements DirectAccess {
     private final SharedFiles files;
@@ -25,8 +25,8 @@ final class Publisher implements DirectAccess {
     /** How long a peer may be in the middle of a piece: far longer than the copy takes. */
     private static final long VISIT_NANOS = 1_000_000_000;
 
-    /** Between two looks of the loop at whether a peer has left. */
-    private static final int MILLIS_BETWEEN_LOOKS = 1;
+    /** Between two checks by the loop of whether a peer has left. */
+    private static final int MILLIS_BETWEEN_CHECKS = 1;
 
     /** Under the lock, as all that follows: what is open. */
     private final Map<SoftwareMemory, Opening> entries = new HashMap<>();
@@ -43,7 +43,7 @@ final class Publisher implements DirectAccess {
     /** An entry of the table. */
     private record Opening(int number, boolean isWritable) {}
 
-    /** Tells the peer of files; called on the loop. */
+    /** Announces files to the peer; called on the loop. */
     interface Announcer {
         void announce(int number, int descriptor, long lengthBytes, boolean isWritable);
 
@@ -123,7 +123,7 @@ final class Publisher implements DirectAccess {
         return false;
     }
 
-    /** Frees the table if the connection has ended and no visit is looked for in it. */
+    /** Frees the table if the connection has ended and no visit in it is awaited. */
     private void freeUnused() {
         Runnable free = whenUnused;
         if (free != null && visits.isEmpty()) {
@@ -139,9 +139,9 @@ final class Publisher implements DirectAccess {
             return;
         }
         try {
-            loop.schedule(() -> whenLeft(memory, action), MILLIS_BETWEEN_LOOKS, TimeUnit.MILLISECONDS);
+            loop.schedule(() -> whenLeft(memory, action), MILLIS_BETWEEN_CHECKS, TimeUnit.MILLISECONDS);
         } catch (RejectedExecutionException ended) {
-            whenLeft(memory, action); // which waits for nobody on a loop that ends
+            whenLeft(memory, action); // which does not wait on a loop that ends
         }
     }
 

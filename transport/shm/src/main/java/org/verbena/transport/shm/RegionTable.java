@@ -5,17 +5,17 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * What the peer of a connection may access by itself, in the connection's file. Its owner writes it, and never decides
- * by what it reads there.
+ * What the peer of a connection may access by itself, in the connection's file. Its owner writes it, and bases no
+ * decision on what it reads there.
  *
  * <pre>{@code
  * entry: key, 0 if free | number of the file | address | length | offset in the file | rights
  * behind all entries: the visit, the key of what the peer is writing just now
  * }</pre>
  *
- * <p>An entry belongs to its key as long as the key is the same before and after it, and what it opens, are read. A
- * peer that writes says so first, and then looks at the key once more; an owner that removes the key then looks whether
- * there is a visit: one of the two sees the other.
+ * <p>An entry belongs to its key if the key is the same before and after the entry, and what it opens, are read. A peer
+ * that writes sets the visit first, and then checks the key once more; an owner removes the key first, and then checks
+ * for a visit: one of the two sees the other.
  */
 final class RegionTable {
     private static final int ENTRIES = 256;
@@ -81,7 +81,7 @@ final class RegionTable {
 
     /**
      * Owner: removes an entry. What is written into the memory afterwards reaches no peer: one that has copied it finds
-     * the entry gone when it looks again.
+     * the entry gone when it checks again.
      *
      * @param number of the entry
      */
@@ -91,8 +91,8 @@ final class RegionTable {
     }
 
     /**
-     * Owner, once the entry is removed: whether the peer says that it is still writing. It may say so at any time and
-     * for any key, so nobody waits for it without a limit, nor on a loop, nor with a lock.
+     * Owner, once the entry is removed: whether the peer claims to be still writing. It may claim so at any time and
+     * for any key, so no wait for it is without a limit, on a loop, or with a lock.
      *
      * @param key of an entry that gave the right to write
      */
@@ -115,7 +115,7 @@ final class RegionTable {
         return false;
     }
 
-    /** Peer: what it has written is written. */
+    /** Peer: ends writing. */
     void exit() {
         INT.setRelease(memory, base + VISIT, 0);
     }

@@ -16,7 +16,7 @@ import java.lang.invoke.VarHandle;
  * }</pre>
  *
  * <p>Positions only grow; what is not between head and tail is the writer's. The peer may write anything anywhere at
- * any time: whoever reads copies a header before it checks it, and positions of its own it keeps for itself.
+ * any time: a reader copies a header before it checks it, and each side keeps its own positions outside of the memory.
  */
 final class Ring {
     /** Records begin and end at multiples of it, so a header is never in two pieces. */
@@ -31,7 +31,7 @@ final class Ring {
     static final int SLEEPS = 256;
     static final int WAITS = 384;
 
-    /** Of the first direction: what the connecting side proves with that the file is its own. */
+    /** Of the first direction: with it the connecting side proves that the file is its own. */
     static final int SECRET = 512;
 
     static final int CONTROL_BYTES = 4096;

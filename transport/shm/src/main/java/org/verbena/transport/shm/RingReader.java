@@ -5,8 +5,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * The reading end of a {@link Ring}. What it gives was copied from the memory and checked. Not thread-safe; confined to
- * the loop's thread.
+ * The reading end of a {@link Ring}. What it returns was copied from the memory and checked. Not thread-safe; confined
+ * to the loop's thread.
  */
 final class RingReader {
     private final MemorySegment memory;
@@ -16,7 +16,7 @@ final class RingReader {
     private long head;
     private long released;
 
-    /** The writer's position when it was last looked at. */
+    /** The writer's position when it was last read. */
     private long tail;
 
     private byte opcode;
@@ -152,8 +152,7 @@ final class RingReader {
     }
 
     /**
-     * Says whether the writer has to wake this side for its next record; {@link #hasMore} is to be asked once more
-     * then.
+     * Sets whether the writer has to wake this side for its next record; call {@link #hasMore} once more then.
      */
     void setSleeping(boolean value) {
         Ring.set(memory, base + Ring.SLEEPS, value);

@@ -12,7 +12,7 @@ import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.WorkRequest;
 
-/** Takes records out of the ring and does what they say. Not thread-safe; confined to the loop's thread. */
+/** Takes records out of the ring and carries them out. Not thread-safe; confined to the loop's thread. */
 final class RingReceiver {
     /** What one connection may take before others have their turn, and before what was read is answered. */
     private static final int TURN_BYTES = 256 << 10;
@@ -36,7 +36,7 @@ final class RingReceiver {
     /** The opcode of the message in progress, {@link Ring#PADDING} if there is none. */
     private byte messageOpcode = Ring.PADDING;
 
-    /** How long it is to be, as its first piece has said. */
+    /** How long it is to be, as its first piece announced. */
     private int messageTotalBytes;
 
     /** How much of it has come. */
@@ -58,7 +58,7 @@ final class RingReceiver {
         /** The receive is too small for its message. */
         void receiveTooSmall();
 
-        /** The peer did what it must not; it will be told of its request. */
+        /** The peer did what it must not; it will be notified of its request. */
         void refuse(WorkStatus status, int request, String why);
     }
 
@@ -111,7 +111,7 @@ final class RingReceiver {
         return records;
     }
 
-    /** Lets go of a message in progress but for its receive. */
+    /** Releases a message in progress, except its receive. */
     void close() {
         if (read.isActive()) {
             read.end();

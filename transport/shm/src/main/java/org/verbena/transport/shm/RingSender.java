@@ -200,7 +200,7 @@ final class RingSender {
                 && (nextBytes > 0 || (sends.totalBytes(slot) > 0 && ring.isReadUpTo(lastChange)));
     }
 
-    /** Does a request, or a piece of it, in the peer's memory; gives how much. */
+    /** Does a request, or a piece of it, in the peer's memory; returns how much. */
     private int proceedDirectly(int slot) {
         int total = sends.totalBytes(slot);
         int bytes = nextBytes == total ? 0 : direct.proceed(slot, nextBytes);
@@ -216,15 +216,15 @@ final class RingSender {
         if (sends.isAnsweredByPeer(slot)) {
             sends.setAnswered(slot);
             proceed();
-        } else if (sends.opcode(slot) == WorkRequest.Opcode.WRITE || tellOfWrite(slot)) {
+        } else if (sends.opcode(slot) == WorkRequest.Opcode.WRITE || reportWrite(slot)) {
             sends.releaseRegions(slot);
             proceed();
         }
         return bytes;
     }
 
-    /** The data is there, and the peer does not know; gives false if there is no room to say so. */
-    private boolean tellOfWrite(int slot) {
+    /** The data is there: reports it to the peer; returns false if there is no room for that. */
+    private boolean reportWrite(int slot) {
         if (ring.claim(0, 0) < 0) {
             blocked = true;
             return false;
@@ -261,7 +261,7 @@ final class RingSender {
         ring.onTick();
     }
 
-    /** This side looks for room itself again. */
+    /** This side checks for room itself again. */
     void endWait() {
         ring.endWait();
     }
@@ -299,7 +299,7 @@ final class RingSender {
                 sends.remoteAddress(slot));
     }
 
-    /** Copies the payload, in as many pieces as it takes; gives whether all is in the ring. */
+    /** Copies the payload, in as many pieces as it takes; returns whether all is in the ring. */
     private boolean copyPieces(int slot, byte opcode, int flags, int key, int word, long address) {
         int total = sends.totalBytes(slot);
         do {

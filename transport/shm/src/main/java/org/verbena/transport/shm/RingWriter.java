@@ -20,9 +20,9 @@ import org.verbena.transport.shm.ffm.SharedFile;
  * | next record    | padding up to the end                |     what the reader finds: first the padding
  * }</pre>
  *
- * <p>Both ends agree by the padding, which is a record as any other: it is published with the position behind it, and
- * the reader goes on where it ends. That the ring is empty is the reader's word, as all room is; a reader that lies has
- * its own records overwritten.
+ * <p>The padding keeps both ends in step. It is a record like any other: it is published with the position behind it,
+ * and the reader continues where it ends. Only the reader's position shows that the ring is empty, as it shows all
+ * room; a reader that lies has its own records overwritten.
  *
  * <p>A burst uses more pages. The writer gives them back once the ring was empty and unused from one of the loop's
  * ticks to the next:
@@ -48,9 +48,9 @@ final class RingWriter {
     private static final int REWIND_BYTES = 8 << 10;
 
     /**
-     * Written between two looks at whether the ring is empty: a look may fetch the line from the reader's processor.
+     * Written between two checks of whether the ring is empty: a check may fetch the line from the reader's processor.
      */
-    private static final int BYTES_BETWEEN_LOOKS = 2 << 10;
+    private static final int BYTES_BETWEEN_CHECKS = 2 << 10;
 
     /** What an idle ring keeps: what a connection with little to say uses anyway. */
     private static final int KEPT_BYTES = REWIND_BYTES;
@@ -73,10 +73,10 @@ final class RingWriter {
     private long tail;
     private long published;
 
-    /** The reader's position when it was last looked at. */
+    /** The reader's position when it was last read. */
     private long head;
 
-    /** Where it was last looked whether the ring is empty. */
+    /** Where it was last checked whether the ring is empty. */
     private long checkedAt;
 
     /** Where the claimed record begins in the memory. */
@@ -91,7 +91,7 @@ final class RingWriter {
     /** The kernel does not take pages back. */
     private boolean refused;
 
-    /** The reader was asked to say when there is room. */
+    /** The reader was asked to report when there is room. */
     private boolean waits;
 
     RingWriter(MemorySegment memory, int direction, int ringBytes) {
@@ -144,7 +144,7 @@ final class RingWriter {
     /** Whether to begin again at the start of the data, where the record must fit in front of the padding. */
     private boolean isToRewind(int at, int wanted) {
         if (at < REWIND_BYTES
-                || tail - checkedAt < BYTES_BETWEEN_LOOKS
+                || tail - checkedAt < BYTES_BETWEEN_CHECKS
                 || Ring.recordBytes(Math.min(wanted, maxPayloadBytes)) > at) {
             return false;
         }
@@ -200,7 +200,7 @@ final class RingWriter {
         }
         published = tail;
         Ring.publish(memory, base + Ring.TAIL, tail);
-        // The reader says that it sleeps, and then looks once more: one of the two sees the other.
+        // The reader sets that it sleeps, and then checks once more: one of the two sees the other.
         VarHandle.fullFence();
         if (!Ring.isSet(memory, base + Ring.SLEEPS)) {
             return false;
@@ -223,8 +223,8 @@ final class RingWriter {
 
     private void giveBack() {
         furthest = 0;
-        // The next record may begin at the start, however few bytes were written since the last look.
-        checkedAt = tail - BYTES_BETWEEN_LOOKS;
+        // The next record may begin at the start, however few bytes were written since the last check.
+        checkedAt = tail - BYTES_BETWEEN_CHECKS;
         try {
             pages.remove(memory.asSlice(data + KEPT_BYTES, size - KEPT_BYTES));
         } catch (IOException e) {
@@ -252,7 +252,7 @@ final class RingWriter {
     }
 
     /**
-     * Asks the reader to say when it has read on.
+     * Asks the reader to report when it has read on.
      *
      * @return false if it has already
      */
@@ -263,7 +263,7 @@ final class RingWriter {
         return !hasMoreRoom();
     }
 
-    /** The reader need not say any more when it has read on. */
+    /** The reader need not report any more when it has read on. */
     void endWait() {
         if (waits) {
             waits = false;

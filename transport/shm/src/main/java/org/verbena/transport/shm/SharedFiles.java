@@ -38,7 +38,7 @@ final class SharedFiles implements MemorySource {
         /** Whether peers may write it. */
         final boolean isWritable;
 
-        /** To be told when it is freed. */
+        /** Run when it is freed. */
         private final Set<Runnable> whenFreed = ConcurrentHashMap.newKeySet();
 
         private volatile boolean freed;

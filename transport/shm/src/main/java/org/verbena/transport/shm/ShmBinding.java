@@ -13,7 +13,7 @@ import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.LocalBinding;
 
-/** A local address that is kept by a socket that nobody listens on. */
+/** A local address, kept by a bound socket that does not listen. */
 final class ShmBinding implements LocalBinding {
     private static final Logger LOG = LoggerFactory.getLogger(ShmBinding.class);
 

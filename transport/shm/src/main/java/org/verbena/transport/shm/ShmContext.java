@@ -26,7 +26,7 @@ record ShmContext(
 
     static final long PID = ProcessHandle.current().pid();
 
-    /** Of a provider that begins. */
+    /** Creates the parts of a new provider. */
     static ShmContext of(ShmOptions options) {
         SharedFiles files = new SharedFiles();
         return new ShmContext(

@@ -38,7 +38,7 @@ final class ShmEndpoint extends SoftwareEndpoint
     private @Nullable ControlSocket socket;
     private @Nullable Rings rings;
 
-    /** What the peer is told when the connection ends; null to tell it only that. */
+    /** The last message to the peer when the connection ends; null for the end only. */
     private @Nullable ByteBuffer lastWords;
 
     /** How the peer has ended; null before. */
@@ -70,7 +70,7 @@ final class ShmEndpoint extends SoftwareEndpoint
             DirectOperations direct,
             PeerFiles peerFiles,
             Publisher publisher) {
-        /** Lets go of the peer's memory, and takes this side's back. */
+        /** Releases the peer's memory, and withdraws this side's. */
         void close() {
             in.close();
             direct.close();
@@ -117,7 +117,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         socket = made;
     }
 
-    /** The peer is reached: what is posted may be prepared. Gives whether to go on. */
+    /** The peer is reached: what is posted may be prepared. Returns whether to continue. */
     boolean prepare(InetSocketAddress local) {
         return prepare(
                 local, options.sharedReceiveQueue() ? requireSocket().io().sharedReceiveQueue() : null);
@@ -190,7 +190,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         }
     }
 
-    /** Polled by the handler. Gives how many records there were. */
+    /** Polled by the handler. Returns how many records there were. */
     int poll() {
         Rings now = rings;
         if (!isConnected() || now == null || isInTurn()) {
@@ -263,7 +263,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         try {
             Control.wakePeer(requireSocket());
         } catch (IOException e) {
-            // It is gone. Its end of the socket says so as well, once what it left in the ring has been read.
+            // It is gone. Its end of the socket shows that as well, once what it left in the ring has been read.
             LOG.debug("{} cannot be woken: {}", this, e.toString());
         }
     }
@@ -287,7 +287,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         return awakeIndex >= 0;
     }
 
-    /** Stops to be polled: the peer has to wake it. Gives false if there is something to do already. */
+    /** Is not polled any more: the peer has to wake it. Returns false if there is something to do already. */
     boolean fallAsleep() {
         Rings now = rings;
         if (!isConnected() || now == null) {
@@ -407,12 +407,12 @@ final class ShmEndpoint extends SoftwareEndpoint
             return;
         }
         lastWords = Control.terminate(status, request);
-        String text = "refused " + why + "; from " + remoteAddress + ", which was told: " + status.meaning();
+        String text = "refused " + why + "; from " + remoteAddress + ", which was notified: " + status.meaning();
         context.strangers().warn(text);
         fail(refusal(text));
     }
 
-    // What the publisher says.
+    // Events of the publisher.
 
     @Override
     public void announce(int number, int descriptor, long lengthBytes, boolean isWritable) {
@@ -484,7 +484,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         }
     }
 
-    /** Tells the peer how it ends, as far as possible, and closes the socket. */
+    /** Reports the end to the peer, as far as possible, and closes the socket. */
     @Override
     protected void leavePeer() {
         setup.end();

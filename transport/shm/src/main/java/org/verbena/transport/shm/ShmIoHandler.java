@@ -12,16 +12,17 @@ import org.verbena.transport.spi.PollCounters;
 
 /**
  * Polls the rings of the connections of one loop. A connection that has had something to do lately is polled; any other
- * sleeps, and its peer wakes it through its socket. Before the loop blocks, all sleep. One thread: the loop's.
+ * sleeps, and its peer wakes it through its socket. Before the loop blocks, all sleep. Not thread-safe; confined to the
+ * loop's thread.
  */
 final class ShmIoHandler extends SoftwareIoHandler {
     /** While there is work, the sockets are checked once in so many turns: a check is a system call. */
     private static final int TURNS_BETWEEN_SOCKETS = 16;
 
-    /** While spinning, polls between two looks at the clock and the tasks. */
+    /** While spinning, polls between two checks of the clock and the tasks. */
     private static final int POLLS_BETWEEN_CLOCKS = 32;
 
-    /** While spinning, how long until others are let to the processor: a record that comes meanwhile waits for it. */
+    /** While spinning, how long until the loop yields to other threads: a record that comes meanwhile waits. */
     private static final long NANOS_BETWEEN_YIELDS = 5_000;
 
     /** While spinning, yields between two checks of the sockets. */
@@ -170,7 +171,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
         return handled;
     }
 
-    /** Has a connection polled from now on. */
+    /** Polls a connection from now on. */
     void wake(ShmEndpoint endpoint) {
         endpoint.idlePolls = 0;
         if (endpoint.awakeIndex < 0) {
@@ -179,7 +180,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
         }
     }
 
-    /** Has a connection polled no longer. */
+    /** Polls a connection no longer. */
     void removeAwake(ShmEndpoint endpoint) {
         int index = endpoint.awakeIndex;
         if (index >= 0) {
@@ -192,7 +193,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
         }
     }
 
-    /** Where control bytes are read into, between two turns nobody's. */
+    /** Where control bytes are read into; nothing in it is kept between two turns. */
     ByteBuffer controlBuffer() {
         ByteBuffer buffer = controlBuffer;
         if (buffer == null) {

@@ -19,13 +19,13 @@ import org.verbena.transport.spi.ListenerHandler;
 
 /**
  * Listens on a Unix socket and reads the requests of those that connect. When it has its maximum of them, the oldest
- * without a complete request is dropped for the next one. A socket whose name was removed gets it again. One thread:
- * the loop's.
+ * without a complete request is dropped for the next one. A socket whose name was removed gets it again. Not
+ * thread-safe; confined to the loop's thread.
  */
 final class ShmListener extends SoftwareListener {
     private static final Logger LOG = LoggerFactory.getLogger(ShmListener.class);
 
-    /** Clients that wait in a backlog that nobody finds any more. */
+    /** Clients that wait in the backlog of a socket without a name. */
     private static final int MOST_LEFT = 4096;
 
     private final ShmContext context;
@@ -129,7 +129,7 @@ final class ShmListener extends SoftwareListener {
     private void makeRoom() {
         while (pending.size() >= context.options().maxHandshakes() && !unfinished.isEmpty()) {
             PendingRequest oldest = unfinished.iterator().next();
-            // Its request may have come, and the loop has not looked yet.
+            // Its request may have arrived, and the loop has not read it yet.
             oldest.onReadable();
             if (unfinished.contains(oldest)) {
                 oldest.evict();

@@ -105,7 +105,7 @@ public record ShmOptions(
     }
 
     /**
-     * These options with another patience.
+     * These options with another stall timeout.
      *
      * @param millis see {@link #stallTimeoutMillis()}
      * @return a copy

@@ -26,8 +26,8 @@ import org.verbena.transport.spi.RdmaProvider;
  *
  * <p>A server's address is this host's; its port is a number of this provider, not of TCP. Each connection has a file
  * of its own in memory with a ring for each direction, and a Unix socket that wakes a side that sleeps and ends with
- * the peer. Peers trust each other as processes of one user do: a hostile one can spoil what its own connection
- * carries, and nothing else.
+ * the peer. Peers trust each other as processes of one user do: a hostile one can spoil only what its own connection
+ * carries.
  *
  * <p>Connections belong to Netty event loops created with {@link #newIoHandlerFactory}. A send or write is complete
  * when it is in the ring, which says nothing about the peer.

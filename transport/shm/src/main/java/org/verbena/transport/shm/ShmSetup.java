@@ -28,11 +28,11 @@ import org.verbena.transport.spi.EndpointOptions;
 /**
  * Brings an endpoint up: finds the peer's socket, shares the file, and reads or sends the answer.
  *
- * <p>A descriptor is a number that the peer says, in a process whose number it says too. Neither is believed. The
- * connecting side writes a secret into its file and sends it over the socket: the accepting side takes a file only with
- * that secret, and only from the process that made it. The accepting side keeps the file open and says where: the
- * connecting side takes the process as its peer only if the kernel finds that very file there, and that the process has
- * opened it and not made it. So a file that a client shares with one process passes for that process's own nowhere.
+ * <p>The peer sends the numbers of a descriptor and of its process. Neither is trusted. The connecting side writes a
+ * secret into its file and sends it over the socket: the accepting side takes a file only with that secret, and only
+ * from the process that made it. The accepting side keeps the file open and names the descriptor: the connecting side
+ * takes the process as its peer only if the kernel finds that very file there, and that the process has opened it and
+ * not made it. So a process cannot pass off a file that a client shares with it as its own.
  */
 final class ShmSetup {
     private static final Logger LOG = LoggerFactory.getLogger(ShmSetup.class);
@@ -439,7 +439,7 @@ final class ShmSetup {
         }
     }
 
-    /** The peer speaks: it has seen the file, or does not want to. */
+    /** The peer has sent something: it has seen the file, or does not want to. */
     void onPeerSpeaks() {
         SharedFile open = shown;
         if (open != null) {
@@ -453,7 +453,7 @@ final class ShmSetup {
         return accepting;
     }
 
-    /** The last word to a peer that was accepted, and cannot be served. */
+    /** The rejection of a peer that was accepted, and cannot be served. */
     ByteBuffer rejection(byte[] reason) {
         return (cannotShare
                         ? Handshake.Reply.refused(Handshake.Verdict.CANNOT_SHARE, new byte[0])
@@ -476,8 +476,7 @@ final class ShmSetup {
     }
 
     /**
-     * The outcome is decided, or the connection has ended: lets go of everything that is not the endpoint's.
-     * Idempotent.
+     * The outcome is decided, or the connection has ended: releases everything that is not the endpoint's. Idempotent.
      */
     void end() {
         if (ended) {

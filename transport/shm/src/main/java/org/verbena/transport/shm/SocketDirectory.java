@@ -32,14 +32,13 @@ import org.verbena.transport.system.UserDirectory;
 
 /**
  * The directory with the sockets of one user's servers: their names are port and address, so that a port is bound once,
- * as with TCP. A socket whose process was killed is found by nobody answering, and removed by the next that wants its
- * name.
+ * as with TCP. A socket whose process was killed does not answer: the next server that wants its name removes it.
  */
 final class SocketDirectory {
     private static final String ANY = "any";
     private static final String LOCK = "lock";
 
-    /** The ports that Linux gives to those who want any. */
+    /** The ports that Linux gives to programs that ask for any. */
     private static final int FIRST_EPHEMERAL_PORT = 32_768;
 
     private static final int EPHEMERAL_PORTS = 28_232;
@@ -199,7 +198,7 @@ final class SocketDirectory {
         throw new IOException("no port is free");
     }
 
-    /** A number as Linux gives it to those who want any; it may be in use. */
+    /** A number as Linux gives it to programs that ask for any; it may be in use. */
     static int anyPort() {
         return FIRST_EPHEMERAL_PORT + ThreadLocalRandom.current().nextInt(EPHEMERAL_PORTS);
     }
@@ -222,7 +221,9 @@ final class SocketDirectory {
         }
     }
 
-    /** Who has this port of this address, or of all; null if nobody has. Names of the dead are removed. */
+    /**
+     * The owner of this port of this address, or of all; null if there is none. Names of dead processes are removed.
+     */
     private @Nullable String whoHas(InetSocketAddress address) throws IOException {
         String prefix = address.getPort() + "-";
         try (DirectoryStream<Path> same = Files.newDirectoryStream(path, prefix + "*")) {

@@ -7,7 +7,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.software.ConnectionOutcome;
 
-/** Why a connection ends, and what its peer is told. Not thread-safe; confined to the loop's thread. */
+/** Why a connection ends, and which Terminate message its peer gets. Not thread-safe; confined to the loop's thread. */
 final class ConnectionEnd extends ConnectionOutcome {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionEnd.class);
 

@@ -26,9 +26,8 @@ import org.verbena.transport.spi.EndpointHandler;
  * }</pre>
  *
  * <p>Without CRC payload is placed as it comes, so that a connection keeps no more than a header between two reads;
- * whoever feeds it may ask where payload is to go ({@link #directBytes}) and put it there without a copy in between.
- * With CRC an FPDU is parsed when it is complete, as RFC 5044 (4.4) asks. Not thread-safe; confined to the loop's
- * thread.
+ * its caller may ask where payload goes ({@link #directBytes}) and put it there without a copy in between. With CRC an
+ * FPDU is parsed when it is complete, as RFC 5044 (4.4) asks. Not thread-safe; confined to the loop's thread.
  */
 final class FpduParser {
 

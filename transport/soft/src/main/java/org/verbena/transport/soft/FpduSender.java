@@ -76,7 +76,7 @@ final class FpduSender {
     private int sgeBytes;
     private boolean immediateSent;
 
-    /** How the initiator of a peer-to-peer connection says that it is ready. */
+    /** How the initiator of a peer-to-peer connection signals that it is ready. */
     enum ReadyMessage {
         /** A send without payload; consumes a receive of the peer. */
         SEND,
@@ -220,7 +220,7 @@ final class FpduSender {
     }
 
     /**
-     * Writes what there is, as far as the socket takes it and the turn's share goes.
+     * Writes what there is, as far as the socket takes it and the turn's share allows.
      *
      * @return whether there is more to write now, in another turn
      * @throws IOException the connection is broken

@@ -18,7 +18,7 @@ final class LeastRate {
      * @param item which one: a number that changes when it is done
      * @param bytes how much has arrived so far, of all items
      * @param leastBytes how much is enough
-     * @return whether for more than so many ticks the same thing was owed and less of it came
+     * @return whether the same item was owed for more than so many ticks, and fewer bytes of it arrived
      */
     boolean isTooSlow(int tick, int ticks, boolean owed, long item, long bytes, long leastBytes) {
         if (owed && item == sinceItem) {

@@ -41,7 +41,7 @@ record MpaFrame(
     /** The most private data, setup block included, that RFC 5044 allows. */
     static final int MAX_PRIVATE_DATA_BYTES = 512;
 
-    /** What tells the protocol. */
+    /** The key, which identifies the protocol. */
     static final int KEY_BYTES = 16;
 
     private static final byte[] REQUEST_KEY = "MPA ID Req Frame".getBytes(StandardCharsets.US_ASCII);

@@ -43,7 +43,7 @@ final class MpaNegotiation {
      * @param frame the reply
      * @param outboundReads reads and atomics out at a time
      * @param inboundReads reads and atomics of the peer at a time
-     * @param peerToPeer whether the peer says that it is ready before its user says anything
+     * @param peerToPeer whether the peer sends a ready-to-receive message before anything of its user
      */
     record Answer(MpaFrame frame, int outboundReads, int inboundReads, boolean peerToPeer) {}
 

@@ -123,7 +123,7 @@ final class OutboundReads {
         return first() < READY_READ;
     }
 
-    /** How much of the read that the next response belongs to has come with it. */
+    /** How many bytes of its read have come once the next response is complete. */
     int awaitedEndBytes() {
         int slot = ring.slot(awaitedSequence());
         return awaitsFirstPart() ? bytesOfPageFrom(ring.remoteAddress(slot)) : ring.totalBytes(slot);

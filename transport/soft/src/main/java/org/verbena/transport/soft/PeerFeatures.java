@@ -14,8 +14,8 @@ import java.util.Arrays;
  *   ready-to-receive WRITE of no bytes; STag and offset are the token  -->   certainly one of ours
  * }</pre>
  *
- * <p>A receiver must not look at STag and offset of a write without payload (RFC 5041, 7.1), and an initiator that is
- * not ours but offers all three ready messages sees eight bytes behind the reply's private data.
+ * <p>A receiver must not check STag and offset of a write without payload (RFC 5041, 7.1), and an initiator that is not
+ * ours but offers all three ready messages sees eight bytes behind the reply's private data.
  */
 final class PeerFeatures {
 
@@ -25,7 +25,7 @@ final class PeerFeatures {
     /** Immediate data; the upper half of the 64 bits says whether the next send belongs to it. */
     static final int IMMEDIATE_DATA = 1 << 1;
 
-    /** Segments of any size that the length field can tell. */
+    /** Segments of any size that the length field can express. */
     static final int LARGE_SEGMENTS = 1 << 2;
 
     /** All that this side has. */

@@ -36,7 +36,7 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
     private final InetSocketAddress localAddress;
     private final InetSocketAddress remoteAddress;
 
-    /** What its address is counted by. */
+    /** The network that its address is counted by. */
     final long network;
 
     /** When it was accepted, by {@link System#nanoTime()}. */
@@ -165,15 +165,15 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
         }
     }
 
-    /** Whether its bytes may still turn out to be those of another protocol: it is in READING, and not far. */
+    /** Whether its bytes may still turn out to be those of another protocol: it is in READING, and has sent little. */
     boolean isUntold() {
         MpaFrameReader reading = reader;
         return listener.isUnfinished(this) && (reading == null || !reading.hasKey());
     }
 
     /**
-     * It has sent too little to tell its protocol, for as long as the listener's user wants to wait. What has arrived
-     * meanwhile is read first.
+     * It has sent too little to recognise its protocol, for as long as the listener's user wants to wait. What has
+     * arrived meanwhile is read first.
      */
     void tellBySilence() {
         onReadable();

@@ -67,7 +67,7 @@ final class SocketReader {
     }
 
     /**
-     * Reads the socket once and has the parser handle what came.
+     * Reads the socket once and lets the parser handle what came.
      *
      * @return how many bytes came; -1 if the peer has ended the stream
      * @throws IOException the connection is broken

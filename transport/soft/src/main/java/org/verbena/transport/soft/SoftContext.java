@@ -13,7 +13,7 @@ import org.verbena.transport.software.SoftwareDomain;
 record SoftContext(SoftOptions options, SoftwareDomain domain, KeyGuesses guesses, Incidents incidents) {
 
     /**
-     * Of a provider that begins.
+     * Creates the parts of a new provider.
      *
      * @param options how it behaves
      * @return with an empty domain

@@ -36,7 +36,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
      */
     private static final int TURN_BYTES = 256 * 1024;
 
-    /** The same for short messages. Of 16, 32 and 1,000 this was the fastest: each time is a call of the system. */
+    /** The same for short messages. Of 16, 32 and 1,000 this was the fastest: each time costs a system call. */
     private static final int BATCH_MESSAGES = 32;
 
     /**
@@ -165,7 +165,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         peerFeatures = features;
     }
 
-    /** TCP is up: what is posted may be prepared. Gives whether to go on. */
+    /** TCP is up: what is posted may be prepared. Returns whether to continue. */
     boolean prepare(SoftSocket with) throws IOException {
         return prepare(
                 (InetSocketAddress) with.channel().getLocalAddress(),
@@ -456,7 +456,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         }
     }
 
-    /** Sends the peer what is still to be sent, and has the socket close itself. */
+    /** Sends the peer what is still to be sent, and makes the socket close itself. */
     @Override
     protected void leavePeer() {
         SoftSetup before = setup;

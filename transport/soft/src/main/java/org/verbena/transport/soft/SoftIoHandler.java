@@ -13,7 +13,7 @@ import org.verbena.transport.spi.PollCounters;
 
 /**
  * What the connections of one loop share besides: the buffer that sockets are read into, and the batches that they are
- * written from. One thread: the loop's.
+ * written from. Not thread-safe; confined to the loop's thread.
  */
 final class SoftIoHandler extends SoftwareIoHandler {
     /** What one read of a socket takes at the most, and so what one connection may do before others have their turn. */

@@ -23,7 +23,8 @@ import org.verbena.transport.spi.ListenerHandler;
  * maximum of unfinished handshakes, the oldest without a complete request is dropped for the next one; an address with
  * more than its share loses its own oldest. It pauses only while its user has to decide on all of them. Connections of
  * other protocols are dropped, or leave with their first bytes for the user ({@link ListenOptions#plainTcp()}): nothing
- * is decided before a byte differs from an MPA request's, and no connection waits for another. One thread: the loop's.
+ * is decided before a byte differs from an MPA request's, and no connection waits for another. Not thread-safe;
+ * confined to the loop's thread.
  */
 final class SoftListener extends SoftwareListener {
     private static final Logger LOG = LoggerFactory.getLogger(SoftListener.class);
@@ -32,7 +33,7 @@ final class SoftListener extends SoftwareListener {
     private final SoftOptions softOptions;
     private final long handshakeNanos;
 
-    /** When a connection that has not told its protocol counts as plain TCP; {@link Long#MAX_VALUE} for never. */
+    /** When a connection that has not shown its protocol counts as plain TCP; {@link Long#MAX_VALUE} for never. */
     private final long plainNanos;
 
     private final Handshakes<PendingConnection> unfinished = new Handshakes<>();
@@ -153,7 +154,7 @@ final class SoftListener extends SoftwareListener {
             if (victim == null) {
                 return;
             }
-            // Its request may have come, and the loop has not looked yet.
+            // Its request may have arrived, and the loop has not read it yet.
             victim.onReadable();
             if (unfinished.contains(victim)) {
                 victim.evict();

@@ -14,14 +14,15 @@ import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
- * Sets an endpoint up: TCP, then MPA's request and reply, then the peer's first segment. One thread: the loop's.
+ * Sets an endpoint up: TCP, then MPA's request and reply, then the peer's first segment. Not thread-safe; confined to
+ * the loop's thread.
  *
  * <pre>{@code
  * connecting:  TCP --up--> request sent --reply--> connected
  * accepting:   request read --> reply sent --first segment of the peer--> connected, and this side may send
  * }</pre>
  *
- * <p>Where the two ends do not agree on who speaks first, an accepting endpoint is connected for its users as soon as
+ * <p>If the two ends do not agree on which speaks first, an accepting endpoint is connected for its users as soon as
  * the reply is sent, and what it sends waits for the first segment.
  */
 final class SoftSetup {
@@ -302,7 +303,7 @@ final class SoftSetup {
     }
 
     /**
-     * The first segment of the peer came: nothing more is to come of setting up.
+     * The first segment of the peer came: the setup is complete.
      *
      * @return whether it was waited for
      */

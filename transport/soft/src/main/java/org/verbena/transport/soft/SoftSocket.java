@@ -21,7 +21,7 @@ import org.verbena.transport.software.SoftwareIoHandler;
  * A TCP connection on an event loop. Its owner is first the handshake, then the endpoint. At the end the owner calls
  * {@link #closeGracefully} and gets no more events, while the socket sends what is left, shuts down its output, and for
  * a short time discards what the peer still sends: closing a socket with unread input would reset the connection, and
- * the peer would take an orderly end for a failure. One thread: the loop's.
+ * the peer would take an orderly end for a failure. Not thread-safe; confined to the loop's thread.
  */
 final class SoftSocket extends LoopSocket {
     private static final Logger LOG = LoggerFactory.getLogger(SoftSocket.class);

@@ -23,7 +23,7 @@ final class TcpChannels {
     /** Unanswered TCP keepalive probes that make a connection lost. */
     private static final int KEEPALIVE_PROBES = 3;
 
-    /** When the interface does not tell: Ethernet's. */
+    /** For interfaces that do not report one: Ethernet's. */
     private static final int DEFAULT_MTU = 1500;
 
     /** The MTU that every IPv4 host accepts: an interface that reports less does not know its own. */

@@ -25,7 +25,7 @@ final class TerminateDecoder {
      * Reads a message.
      *
      * @param message its payload, 4 bytes or more
-     * @param peer whose it is
+     * @param peer its sender
      * @param sender knows which request a message belonged to
      * @param outbound reads that wait for the peer
      * @return what it says

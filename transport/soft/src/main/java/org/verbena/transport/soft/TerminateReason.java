@@ -27,7 +27,7 @@ enum TerminateReason {
     RDMAP_PROTECTION_UNSPECIFIED(0, 1, 0xff, WorkStatus.REMOTE_ACCESS_ERROR, "unspecified protection error"),
     /** An RDMAP version other than 1. */
     RDMAP_INVALID_VERSION(0, 2, 0x05, WorkStatus.REMOTE_INVALID_REQUEST_ERROR, "invalid RDMAP version"),
-    /** An opcode that is unknown, or that nobody asked for. */
+    /** An opcode that is unknown, or was not asked for. */
     RDMAP_UNEXPECTED_OPCODE(0, 2, 0x06, WorkStatus.REMOTE_INVALID_REQUEST_ERROR, "unexpected opcode"),
     /** An error only of this stream; RFC 7306 wants it for a misaligned atomic. */
     RDMAP_STREAM_CATASTROPHIC(0, 2, 0x07, WorkStatus.REMOTE_OPERATION_ERROR, "catastrophic error of the stream"),
@@ -130,9 +130,9 @@ enum TerminateReason {
     }
 
     /**
-     * Tells whether the first word of a Terminate message is as Linux's siw lays it out on little-endian machines: by C
-     * bit-fields, so that the halves of the first byte are exchanged, and the three header flags, of which it sets one
-     * at least unless it says nothing about the header, are at the other end of theirs, where the RFC has zeros.
+     * Whether the first word of a Terminate message is as Linux's siw lays it out on little-endian machines, by C
+     * bit-fields: the halves of the first byte are exchanged, and the three header flags are at the other end of their
+     * byte, where the RFC has zeros. siw sets at least one of the flags unless it sends no header.
      *
      * @param word layer, type, code, flags
      * @return whether {@link #inOrderOfRfc} makes sense of it

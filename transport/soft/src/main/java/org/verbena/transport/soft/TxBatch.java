@@ -10,8 +10,8 @@ import org.verbena.transport.software.RegionView;
 import org.verbena.transport.software.SoftwareMemory;
 
 /**
- * FPDUs on their way into a socket: a staging buffer with headers, trailers and small payloads, and between its spans
- * the registered memory of large payloads, all given to the socket in one gathering write.
+ * FPDUs that are being written to a socket: a staging buffer with headers, trailers and small payloads, and between its
+ * spans the registered memory of large payloads, all given to the socket in one gathering write.
  *
  * <pre>{@code
  * staging  | header small trailer header | trailer header small trailer |
@@ -19,8 +19,8 @@ import org.verbena.transport.software.SoftwareMemory;
  * pieces   [ span                       ][ payload ][ span              ]
  * }</pre>
  *
- * <p>A loop has a few of these; an endpoint has one only while it has something to write. It holds whole FPDUs, so
- * whoever takes what is left of it leaves the stream at a boundary. Not thread-safe; confined to the loop's thread.
+ * <p>A loop has a few of these; an endpoint has one only while it has something to write. It holds whole FPDUs, so the
+ * stream is at a boundary once what is left of it is taken. Not thread-safe; confined to the loop's thread.
  */
 final class TxBatch {
 

@@ -12,8 +12,8 @@ import org.verbena.transport.ffm.MappedMemory;
  * even after its number was given to another one: then nothing is found in it.
  *
  * <p>Nothing here waits for the process. What it says of a file is not trusted: a descriptor may be a pipe, a device,
- * or a file of a file system that is a process itself (FUSE) and never answers. So it is looked at before it is opened,
- * and that very file is opened then.
+ * or a file of a file system that is a process itself (FUSE) and never answers. So its status is checked before it is
+ * opened, and then that very file is opened.
  *
  * <p>Source: proc_pid_fd(5), openat(2) (O_PATH), pid_namespaces(7)
  */
@@ -184,7 +184,7 @@ public final class ProcessFiles implements AutoCloseable {
         return "/proc/" + pid + "/fd/" + descriptor;
     }
 
-    /** Lets go of the directory. Idempotent. */
+    /** Closes the directory. Idempotent. */
     @Override
     public void close() {
         if (!closed) {

@@ -84,7 +84,7 @@ public final class SharedFile implements AutoCloseable {
         return known;
     }
 
-    /** Before a class is loaded that does not come up without it, and says no more why. */
+    /** Called before a class is loaded that needs native access, and would fail without the reason. */
     private static void checkNativeAccess() {
         Objects.requireNonNull(MemorySegment.NULL.reinterpret(1));
         MappedMemory.checkNativeAccess();
@@ -156,7 +156,7 @@ public final class SharedFile implements AutoCloseable {
     }
 
     /**
-     * The number that a peer opens it by.
+     * The number by which a peer opens it.
      *
      * @return the descriptor, valid until it is closed
      */
@@ -182,7 +182,7 @@ public final class SharedFile implements AutoCloseable {
         return identity;
     }
 
-    /** Closes the descriptor, and nobody can open the file any more. Mappings stay. Idempotent, any thread. */
+    /** Closes the descriptor: the file cannot be opened any more. Mappings stay. Idempotent, any thread. */
     @Override
     public synchronized void close() {
         if (!closed) {

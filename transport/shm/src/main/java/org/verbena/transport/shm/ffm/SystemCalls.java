@@ -28,7 +28,7 @@ final class SystemCalls {
     static final int AT_FDCWD = -100;
     private static final int AT_EMPTY_PATH = 0x1000;
 
-    /** Says what the kernel knows: a file system in a process, as FUSE, is not asked. */
+    /** Reports what the kernel knows, without asking a file system in a process, such as FUSE. */
     private static final int AT_STATX_DONT_SYNC = 0x4000;
 
     private static final int STATX_BASIC_STATS = 0x7ff;
@@ -203,7 +203,7 @@ final class SystemCalls {
         }
     }
 
-    /** Asks for a file without opening it; with an empty path, for the directory itself. */
+    /** Queries a file without opening it; with an empty path, the directory itself. */
     static Status status(int directory, String path, String name) throws ErrnoException {
         try (Arena call = Arena.ofConfined()) {
             MemorySegment errno = Errno.newCapture(call);
@@ -247,7 +247,10 @@ final class SystemCalls {
         }
     }
 
-    /** Connects to a socket by its name, without waiting, and closes the connection; gives errno, 0 if it was taken. */
+    /**
+     * Connects to a socket by its name, without waiting, and closes the connection; returns errno, 0 if it was
+     * accepted.
+     */
     static int tryConnect(byte[] path) throws ErrnoException {
         try (Arena call = Arena.ofConfined()) {
             MemorySegment errno = Errno.newCapture(call);

@@ -6,13 +6,16 @@ import java.nio.file.Path;
 import org.verbena.transport.ffm.Errno;
 import org.verbena.transport.ffm.ErrnoException;
 
-/** What the kernel says of a Unix socket. Java's exceptions have it as text only, in the language of the C library. */
+/**
+ * What the kernel reports about a Unix socket. Java's exceptions have it as text only, in the language of the C
+ * library.
+ */
 public final class UnixSockets {
-    /** The answer to a connection that nobody is asked to serve. */
+    /** The answer to a connection that is closed at once. */
     public enum Answer {
-        /** Somebody listens. */
+        /** A process listens. */
         LISTENS,
-        /** Somebody listens, and has not yet taken as many connections as may wait. */
+        /** A process listens, and its backlog is full. */
         IS_FULL,
         /** The name is there, and nobody listens: its process has ended. */
         NOBODY,
