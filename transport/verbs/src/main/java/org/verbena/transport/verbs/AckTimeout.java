@@ -10,10 +10,10 @@ import org.verbena.transport.spi.EndpointOptions;
  */
 final class AckTimeout {
     /**
-     * 268 ms, for RoCE by rdma_cm, where the kernel has no subnet manager to ask and takes half a second. If the last
-     * packet of a message is lost nothing but this timer repeats it, so it is short; eight attempts have to outlast a
-     * bond that fails over or a link that flaps, which takes a second or two, so it is not shorter: 67 ms are over
-     * after 0.54 s.
+     * 268 ms, for RoCE by rdma_cm, where the kernel has no subnet manager to ask and takes half a second. It is short,
+     * since only this timer repeats the last packet of a message if that is lost. It is not shorter, since eight
+     * attempts must outlast a bond that fails over or a link that flaps, which takes a second or two: eight attempts of
+     * 67 ms end after 0.54 s.
      */
     static final int ROCE_EXPONENT = 16;
 

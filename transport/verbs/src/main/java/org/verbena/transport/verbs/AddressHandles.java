@@ -8,11 +8,11 @@ import org.verbena.transport.ConnectionException;
 
 /**
  * Makes address handles, on threads of its own. On RoCE the kernel asks the network for the peer's Ethernet address
- * meanwhile, which takes seconds if nobody answers; a datagram names its sender, so whoever can send one could hold up
- * the thread that does this. Any thread.
+ * meanwhile, which takes seconds without an answer. A datagram names its sender, so anyone who can send one could hold
+ * up the thread that does this. Any thread.
  */
 final class AddressHandles {
-    /** For peers that nobody has answered for: two, so that one that is not there does not hold up all others. */
+    /** For peers that have not answered a look-up: two, so that one absent peer does not hold up all others. */
     private static final int THREADS = 2;
 
     /** How many may wait: more than programs use at a time, and few enough to cost nothing. */
@@ -39,7 +39,7 @@ final class AddressHandles {
     }
 
     /**
-     * Has a handle made.
+     * Makes a handle.
      *
      * @param hasAnswered whether the peer has answered a look-up; otherwise it may not exist
      * @param creation makes it; must not throw

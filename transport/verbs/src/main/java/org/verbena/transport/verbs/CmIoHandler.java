@@ -49,7 +49,7 @@ final class CmIoHandler extends DescriptorIoHandler {
         }
     }
 
-    /** Null where the system does not tell: then removals of devices that nobody is connected over are noticed late. */
+    /** Null if the system does not report changes: then removals of devices without connections are noticed late. */
     private @Nullable DeviceChanges watchChanges() {
         DeviceChanges made = null;
         try {
@@ -58,7 +58,7 @@ final class CmIoHandler extends DescriptorIoHandler {
             watched.put(nextNumber++, made);
             return made;
         } catch (RuntimeException refused) {
-            LOG.debug("The system does not tell when a device is removed", refused);
+            LOG.debug("The system does not report removals of devices", refused);
             if (made != null) {
                 made.close();
             }
@@ -121,8 +121,8 @@ final class CmIoHandler extends DescriptorIoHandler {
                     : event.listener().attachment();
             LOG.debug("{}: {}", event.id(), event.type());
             try {
-                if (sink instanceof CmEventSink hears) {
-                    hears.onCmEvent(event);
+                if (sink instanceof CmEventSink owner) {
+                    owner.onCmEvent(event);
                 } else if (event.listener() != null) {
                     event.id().close();
                 }

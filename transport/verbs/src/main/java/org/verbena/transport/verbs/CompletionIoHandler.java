@@ -45,7 +45,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private static final Logger LOG = LoggerFactory.getLogger(CompletionIoHandler.class);
 
     /** While there is always work, descriptors are checked once in so many turns. */
-    private static final int TURNS_BETWEEN_LOOKS = 64;
+    private static final int TURNS_BETWEEN_CHECKS = 64;
 
     /** While spinning, polls between two checks of the clock and the tasks: the checks take longer than a poll. */
     private static final int POLLS_BETWEEN_CLOCKS = 8;
@@ -115,7 +115,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     /**
      * Runs something on the loop, also while the loop ends.
      *
-     * @param task what to run; lost if the loop has ended, since nobody is left to report to
+     * @param task what to run; lost if the loop has ended, since nothing is left to report to
      */
     void execute(Runnable task) {
         try {
@@ -163,7 +163,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     protected int doWork(IoHandlerContext context) {
         int handled = poll();
         if (handled > 0 || !context.canBlock()) {
-            if (++turns >= TURNS_BETWEEN_LOOKS) {
+            if (++turns >= TURNS_BETWEEN_CHECKS) {
                 turns = 0;
                 look();
             }

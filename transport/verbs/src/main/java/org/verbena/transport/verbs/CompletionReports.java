@@ -10,8 +10,8 @@ import org.verbena.verbs.WorkCompletions;
 
 /**
  * Reports the outcomes of an endpoint's work: completions come from {@link LoopDevice}, go through the path that they
- * belong to, and reach the handler; what a failure means for the connection goes to the endpoint. The loop's thread
- * alone.
+ * belong to, and reach the handler; what a failure means for the connection goes to the endpoint. Not thread-safe;
+ * confined to the loop's thread.
  */
 final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, ReceivePath.Events {
     private final VerbsEndpoint endpoint;
@@ -114,7 +114,7 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
         if (endpoint.isDelivering()) {
             receives.onDone(kind, slot, completions, i);
         } else if (endpoint.is(VerbsEndpoint.State.PREPARED)) {
-            // The peer learned of the connection before this side: the event is on its way.
+            // The peer learned of the connection before this side: the event is still to come.
             receives.onEarly(kind, slot, completions, i);
         } else {
             receives.deliverEarly(false);

@@ -70,7 +70,7 @@ final class ConnectFailures {
         };
     }
 
-    /** InfiniBand and RoCE report a server that listens on TCP, as the soft provider does, as if nobody listened. */
+    /** InfiniBand and RoCE report a server of the soft provider, which listens on TCP, as if no server listened. */
     private static String otherProvider(CmEvent event) {
         return RejectReason.of(event.status()) == RejectReason.INVALID_SERVICE_ID
                 ? "; a server on the soft provider cannot be reached over this device: start it with provider verbs"

@@ -12,8 +12,9 @@ import org.verbena.cm.PortSpace;
 
 /**
  * The thread that sets connections up and takes them down, for all endpoints of the process: it runs a
- * {@link CmIoHandler} on one event channel. All calls on an id and on its queue pair's life are made on it, one after
- * the other, so that none meets an object that another one closes. The one exception are {@link #blockingConnects()}.
+ * {@link CmIoHandler} on one event channel. All calls on an id, and those that create and destroy its queue pair, are
+ * made on it one after the other, so that none meets an object that another one closes. The one exception is {@link
+ * #blockingConnects()}.
  */
 final class ConnectionLoop {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionLoop.class);
@@ -77,7 +78,7 @@ final class ConnectionLoop {
         return loop;
     }
 
-    /** Handles the device's asynchronous events from now on, or as soon as the system lets it. Any thread. */
+    /** Handles the device's asynchronous events from now on, or as soon as the system allows it. Any thread. */
     void watch(VerbsDevice device) {
         loop.execute(() -> {
             if (device.isLost()) {

@@ -27,7 +27,7 @@ import org.verbena.verbs.queue.QueuePairState;
 /**
  * The setup of an endpoint with rdma_cm: its id, and the events of it.
  *
- * <p>The connection loop's thread alone, unless noted otherwise.
+ * <p>Confined to the connection loop's thread, unless noted otherwise.
  */
 final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionSetup.class);
@@ -158,7 +158,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         }
     }
 
-    /** How the port is linked, asked for once; null before the device is known. */
+    /** The port's link layer, queried once; null before the device is known. */
     private @Nullable LinkLayer linkLayer(CmId known) {
         LinkLayer asked = linkLayer;
         Context context = known.device();
@@ -220,7 +220,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     }
 
     /**
-     * Sets how soon a packet is sent again: what the program wants, and on the RoCE of adapters a default of our own.
+     * Sets how soon a packet is sent again: as the program asked or, on the RoCE of adapters, this provider's default.
      *
      * @throws CmException the kernel does not take what the program wants
      */
@@ -294,8 +294,8 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         try {
             VerbsEndpoint.required(id).notify(AsyncEventType.COMM_EST);
         } catch (RuntimeException late) {
-            // Its confirmation has come meanwhile, or it has ended: an event says so.
-            LOG.debug("{} was not told of the first message", attempt(), late);
+            // Its confirmation has come meanwhile, or it has ended: an event reports that.
+            LOG.debug("{} could not be notified of the first message", attempt(), late);
         }
     }
 

@@ -24,19 +24,19 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
 
 /**
- * Memory for the peer of one connection: the key of a region opens nothing; the peer gets that of a type 2 window into
- * it, which is bound to the connection's queue pair and ends with it.
+ * Memory for the peer of one connection. The key of a region opens nothing: the peer gets the key of a type 2 window
+ * into the region, which is bound to the connection's queue pair and ends with it.
  *
  * <pre>{@code
  * register (any thread) --hop--> waits --the send queue takes it--> binding --completion--> bound
  * }</pre>
  *
- * <p>Whatever is posted on the queue pair after {@code register} has returned is posted behind the binding, so the peer
- * that is told of the key finds it open.
+ * <p>Whatever is posted on the queue pair after {@code register} has returned is posted behind the binding, so a peer
+ * that receives the key then finds the region open.
  *
- * <p>A region is held while its window is being bound, as a window may not be deallocated then. Where the device can, a
- * binding is posted behind whatever is out; a region that is closed meanwhile stays registered until the peer has
- * acknowledged what went before. Elsewhere it is posted when the send queue is empty, and other work waits for it: when
+ * <p>A region is held while its window is being bound, as a window may not be deallocated then. If the device allows, a
+ * binding is posted behind all outstanding work; a region that is closed meanwhile stays registered until the peer has
+ * acknowledged what went before. Otherwise it is posted when the send queue is empty, and other work waits for it: when
  * soft RoCE retransmits, it repeats the bindings behind the oldest work request that is not acknowledged (Linux 6.1,
  * {@code req_retry}), which fails and ends the connection.
  *
@@ -65,10 +65,10 @@ final class ConnectionWindows implements MemoryDomain {
     /** The window that {@link #prove} has bound. Guarded by this. */
     private @Nullable MemoryWindow probe;
 
-    /** The queue pair goes, or is gone. Guarded by this. */
+    /** The queue pair is being destroyed, or is destroyed. Guarded by this. */
     private boolean isOver;
 
-    // The loop's thread alone: regions in the order in which they were registered.
+    // Confined to the loop's thread: regions in the order in which they were registered.
     private final ArrayDeque<Bound> waiting = new ArrayDeque<>();
     private final ArrayDeque<Bound> binding = new ArrayDeque<>();
 
@@ -191,7 +191,7 @@ final class ConnectionWindows implements MemoryDomain {
         return memory;
     }
 
-    /** {@inheritDoc} Counts this connection's alone. */
+    /** {@inheritDoc} Counts only this connection's. */
     @Override
     public long registeredBytes() {
         return registeredBytes.get();
@@ -225,7 +225,7 @@ final class ConnectionWindows implements MemoryDomain {
     }
 
     /**
-     * Binds a window that nobody uses, while nothing is out, to see whether the device does.
+     * Binds a window that is not used, while nothing is outstanding, to see whether the device can.
      *
      * @return false if it refused: windows are given up on the device
      */
@@ -271,7 +271,7 @@ final class ConnectionWindows implements MemoryDomain {
         }
     }
 
-    /** Nothing is bound any more: lets go of what waits. */
+    /** Nothing is bound any more: releases what waits. */
     void abandon0() {
         releaseAll(binding);
         releaseAll(waiting);
@@ -301,7 +301,7 @@ final class ConnectionWindows implements MemoryDomain {
         return bound != null;
     }
 
-    /** The queue pair is about to be destroyed, which windows may be bound to no longer. Any thread. */
+    /** The queue pair is about to be destroyed: no window may be bound to it any more. Any thread. */
     void end() {
         closeProbe();
         Bound[] left;

@@ -8,9 +8,9 @@ import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * A datagram endpoint's way to its send queue and back: a ring of slots, each with its destination, whose address
- * handle has to stay until the send has completed. A completion of a slot completes all before it, which were not
- * signalled. The loop's thread alone.
+ * Posts the sends of a datagram endpoint and handles their completions, in a ring of slots. Each slot has its
+ * destination, whose address handle has to stay until the send has completed. A completion of a slot completes all
+ * before it, which were not signalled. Not thread-safe; confined to the loop's thread.
  */
 final class DatagramSends {
     /** Receives the outcomes of sends. */
@@ -116,7 +116,7 @@ final class DatagramSends {
     /**
      * Gives what is staged to the device.
      *
-     * @return false if it refused: {@link Events#onSendsRefused} has been told
+     * @return false if it refused: {@link Events#onSendsRefused} has been called
      */
     boolean flush() {
         return staging.flush();

@@ -33,7 +33,8 @@ import org.verbena.verbs.device.TransportType;
 
 /**
  * A datagram endpoint's part on the connection loop: the id that has its port and answers look-ups (SIDR requests) with
- * its queue pair's number, and the life of that queue pair. The connection loop's thread alone, unless noted otherwise.
+ * its queue pair's number, and the life of that queue pair. Confined to the connection loop's thread, unless noted
+ * otherwise.
  */
 final class DatagramSetup implements CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(DatagramSetup.class);
@@ -119,7 +120,7 @@ final class DatagramSetup implements CmEventSink {
         return new InetSocketAddress(localAddress().getAddress(), 0);
     }
 
-    /** The way to a queue pair that is known. */
+    /** The address vector of a queue pair that is known. */
     AddressVector vectorTo(DatagramPeer peer) {
         boolean hasGid = (peer.gidHigh() | peer.gidLow()) != 0;
         GlobalRoute route = hasGid
@@ -306,7 +307,7 @@ final class DatagramSetup implements CmEventSink {
         }
     }
 
-    /** Someone looks this port up. */
+    /** A peer looks this port up. */
     private void answer(CmId request) {
         QueuePair known = queuePair;
         try (request) {
@@ -320,7 +321,7 @@ final class DatagramSetup implements CmEventSink {
         }
     }
 
-    /** A device is gone, or of no use any more. */
+    /** A device is gone or unusable. */
     void onDeviceLost0(Context device) {
         CmId known = id;
         if (known != null && !known.isClosed() && known.device() == device) {
@@ -330,7 +331,7 @@ final class DatagramSetup implements CmEventSink {
 
     // ---- the end
 
-    /** Answers nobody any more, and has the queue pair give everything back. */
+    /** Stops answering look-ups, and makes the queue pair return all work. */
     void toErrorState() {
         QueuePairEnding.toErrorState(queuePair, endpoint);
         endpoint.execute(endpoint::inErrorState0);

@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Tracks the end of an endpoint: everything that was posted must have come back before its queue pair is destroyed. It
- * is given events and answers with the next step. The loop's thread alone.
+ * is given events and returns the next step. Not thread-safe; confined to the loop's thread.
  */
 final class Draining {
     /**

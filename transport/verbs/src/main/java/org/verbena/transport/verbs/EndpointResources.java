@@ -14,7 +14,7 @@ import org.verbena.verbs.ffm.Siw;
 
 /**
  * The resources that an endpoint holds on its device: room in a completion queue, its queue pair, and a place among the
- * endpoints of its loop. The loop's thread alone.
+ * endpoints of its loop. Not thread-safe; confined to the loop's thread.
  */
 final class EndpointResources {
     /** Receive buffers are pinned for every connection, so the default stays small. */
@@ -93,7 +93,7 @@ final class EndpointResources {
         return (used.isSiw() ? 2 * sendDepth : sendDepth) + bindings;
     }
 
-    /** Takes what the device has, where it has less than was wished for. */
+    /** Reduces what was wished for to what the device has. */
     private void applyLimits(VerbsDevice used) {
         DeviceAttributes limits = used.attributes();
         bindings = used.hasQueuePairWindows() ? ConnectionWindows.MAX_BINDINGS : 0;
@@ -138,7 +138,7 @@ final class EndpointResources {
      * The queue pair is made: completions find the endpoint from now on.
      *
      * @param made the queue pair
-     * @param endpoint whose it is
+     * @param endpoint its owner
      * @throws ConnectionException there is no place for another endpoint
      */
     void add(QueuePair made, VerbsEndpoint endpoint) {
@@ -181,8 +181,8 @@ final class EndpointResources {
                 .maxMessageBytes(maxMessageBytes)
                 .atomics(used.hasAtomics())
                 .immediateData(used.hasImmediateData())
-                // In the lab siw ends the connection on it, and soft RoCE delivers the message without telling the
-                // receiver that a key was invalidated; on adapters it is for memory windows, and was not seen on one.
+                // In the lab siw ends the connection on it, and soft RoCE delivers the message without reporting to the
+                // receiver that a key was invalidated; on adapters it is for memory windows, and was not tested on one.
                 .sendWithInvalidate(false)
                 .connectionMemory(windows != null)
                 .readSinkNeedsRemoteWrite(iwarp)
@@ -234,7 +234,7 @@ final class EndpointResources {
         return port;
     }
 
-    /** Memory for the peer alone; null if the device cannot do that. */
+    /** Memory only for the peer; null if the device cannot do that. */
     @Nullable ConnectionWindows windows() {
         return windows;
     }
@@ -257,7 +257,7 @@ final class EndpointResources {
 
     /**
      * Binds a window for the first time on the device, since some announce windows and refuse to bind them: then the
-     * peer's memory is in plain regions, on this connection and on those to come. The connection has just been made, so
+     * peer's memory is in plain regions, on this connection and on later ones. The connection has just been made, so
      * nothing is out.
      *
      * @throws ConnectionException memory was registered with a window already

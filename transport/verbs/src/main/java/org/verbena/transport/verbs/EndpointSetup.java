@@ -12,8 +12,8 @@ import org.verbena.verbs.QueuePairOptions;
  * An endpoint's part on the connection loop: how it meets its peer, and the life of its queue pair.
  * {@link ConnectionSetup} does it with rdma_cm, {@link ExchangeSetup} by hand. The drawing is at {@link VerbsEndpoint}.
  *
- * <p>The connection loop's thread alone, unless noted otherwise. The endpoint asks for each step with {@link #execute},
- * in order, so none meets an object that another one closes; the results go to the endpoint's loop.
+ * <p>Confined to the connection loop's thread, unless noted otherwise. The endpoint asks for each step with {@link
+ * #execute}, in order, so none meets an object that another one closes; the results go to the endpoint's loop.
  */
 abstract class EndpointSetup {
     private final VerbsEndpoint endpoint;
@@ -86,7 +86,7 @@ abstract class EndpointSetup {
 
     // ---- the connection loop: the steps, in their order
 
-    /** Finds the device, and then has the endpoint prepare. */
+    /** Finds the device, and then makes the endpoint prepare. */
     abstract void begin();
 
     /** Makes the queue pair, which takes receives from now on. */
@@ -114,7 +114,7 @@ abstract class EndpointSetup {
         return queuePair;
     }
 
-    /** Meets the peer. */
+    /** Connects to the peer, or accepts it. */
     abstract void connectOrAccept(ConnectionParameters parameters);
 
     /** A message of the peer confirms the connection. */

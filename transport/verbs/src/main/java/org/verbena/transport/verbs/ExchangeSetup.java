@@ -28,8 +28,8 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.queue.QueuePairState;
 
 /**
- * The setup of an endpoint without rdma_cm: the queue pair goes from RESET to INIT here, the user's exchange tells of
- * both ends, and then it goes to RTR and RTS. There is no id, and no event when the peer goes.
+ * The setup of an endpoint without rdma_cm: the queue pair goes from RESET to INIT here, the user's exchange passes
+ * each end to the other, and then it goes to RTR and RTS. There is no id, and no event when the peer ends.
  *
  * <pre>{@code
  *   connection loop                       completion loop
@@ -48,8 +48,8 @@ final class ExchangeSetup extends EndpointSetup {
     private static final Logger LOG = LoggerFactory.getLogger(ExchangeSetup.class);
 
     /**
-     * The most repeats of a packet that nobody answers. Soft RoCE retries forever with 7, and where no connection
-     * manager reports that the peer is gone, a send would wait forever.
+     * The most repeats of a packet without an answer. Soft RoCE retries forever with 7, and where no connection manager
+     * reports that the peer is gone, a send would wait forever.
      */
     private static final int MOST_RETRIES = 6;
 
@@ -198,7 +198,7 @@ final class ExchangeSetup extends EndpointSetup {
         });
     }
 
-    /** Goes on on the connection loop. Any thread. */
+    /** Continues on the connection loop. Any thread. */
     private void next(Runnable step) {
         try {
             execute(step);
@@ -251,7 +251,7 @@ final class ExchangeSetup extends EndpointSetup {
     private AddressVector vectorTo(LocalPort found, Gid gid, int lid) {
         if (found.isEthernet() && gid.isZero()) {
             throw new ConnectionException(
-                    attempt() + " failed: the peer told no GID, and on Ethernet routes go by GID");
+                    attempt() + " failed: the peer gave no GID, and on Ethernet routes go by GID");
         }
         GlobalRoute global = gid.isZero() || found.gidIndex() < 0
                 ? null
@@ -285,7 +285,7 @@ final class ExchangeSetup extends EndpointSetup {
         });
     }
 
-    /** What the exchange failed with, as connections fail. */
+    /** The exception of the connection for a failure of the exchange. */
     private Throwable ofExchange(Throwable failure) {
         Throwable cause =
                 failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
@@ -301,7 +301,7 @@ final class ExchangeSetup extends EndpointSetup {
 
     @Override
     void notifyPeer(boolean isConnected, byte[] rejection) {
-        // Nothing tells it but the queue pair, which does not answer any more.
+        // The peer only notices that the queue pair does not answer any more.
     }
 
     @Override

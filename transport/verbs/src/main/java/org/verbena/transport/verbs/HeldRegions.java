@@ -7,8 +7,8 @@ import org.verbena.transport.spi.ScatterGatherList;
 
 /**
  * The regions that work requests use while they are out: a row of places for each slot of a queue. Regions that the
- * poster keeps open are not counted, which would be two writes a work request to what all loops share. The loop's
- * thread alone.
+ * poster keeps open are not counted: that would take two writes per work request to memory that all loops share. Not
+ * thread-safe; confined to the loop's thread.
  */
 final class HeldRegions {
     private static final Logger LOG = LoggerFactory.getLogger(HeldRegions.class);

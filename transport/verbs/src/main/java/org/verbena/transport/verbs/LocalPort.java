@@ -26,7 +26,7 @@ import org.verbena.verbs.device.PortState;
 import org.verbena.verbs.device.TransportType;
 
 /**
- * The port that a queue pair is connected by hand from.
+ * The local port of a queue pair that is connected by hand.
  *
  * @param context of the device: librdmacm's, which all of this process's connections on the device share
  * @param port from 1
@@ -146,8 +146,8 @@ record LocalPort(Context context, int port, int gidIndex, Gid gid, int lid, bool
     }
 
     /**
-     * How sure it is that an interface is of this network namespace, as containers that share a device, and VLANs, have
-     * GIDs of others in the table: 0 if it is not, 2 if it has the address.
+     * How sure it is that an interface is in this network namespace: 0 if it is not, 2 if it has the address. With
+     * containers that share a device, and VLANs, the table has GIDs of others.
      */
     static int ownership(int networkInterfaceIndex, InetAddress address) {
         try {

@@ -21,8 +21,9 @@ import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.work.CompletionStatus;
 
 /**
- * What one completion loop has on one device: a completion channel, completion queues, the table of endpoints that
- * completions are routed by, and the shared receive queue if one was asked for. The loop's thread alone.
+ * What one completion loop has on one device: a completion channel, completion queues, the table of endpoints by which
+ * completions are routed, and the shared receive queue if one was asked for. Not thread-safe; confined to the loop's
+ * thread.
  *
  * <p>A completion queue that overflows is lost, so every endpoint reserves entries for all it can post before its queue
  * pair is made. Where no queue has room, another one is added, twice as large as the largest; if that is not possible
@@ -41,7 +42,7 @@ final class LoopDevice {
      */
     private static final int SHARED_RECEIVES = 1024;
 
-    /** Pieces of one of them. */
+    /** SGEs of one of them. */
     private static final int SHARED_RECEIVE_SGES = 4;
 
     private static final int FIRST_TABLE_LENGTH = 16;
@@ -83,7 +84,7 @@ final class LoopDevice {
 
     private @Nullable VerbsSharedReceiveQueue sharedReceives;
 
-    /** Those before it, which the device has failed, until their endpoints are gone. */
+    /** Earlier ones, which have failed, until their endpoints are gone. */
     private final List<VerbsSharedReceiveQueue> brokenSharedReceives = new ArrayList<>();
 
     private int sharedReceiveQueues;
@@ -144,7 +145,7 @@ final class LoopDevice {
 
     // ---- room in completion queues
 
-    /** A completion queue, and what of it is promised to endpoints. */
+    /** A completion queue, and how much of it is promised to endpoints. */
     static final class LoopQueue {
         private final CompletionQueue queue;
         private int reserved;
@@ -328,7 +329,7 @@ final class LoopDevice {
 
     // ---- completions
 
-    /** Asks for an event with the next completion, where it has not been asked already. */
+    /** Arms the queues that are not armed already. */
     void arm() {
         for (int i = 0; i < queues.size(); i++) {
             LoopQueue queue = queues.get(i);
@@ -423,8 +424,8 @@ final class LoopDevice {
     }
 
     /**
-     * Gives a completion to its endpoint. Whatever fails then ends that endpoint alone: the rest of the batch is off
-     * the queue and has to reach its own.
+     * Gives a completion to its endpoint. A failure ends only that endpoint: the rest of the batch is off the queue and
+     * has to reach its own.
      */
     private void dispatch(int i) {
         long id = completions.workRequestId(i);
@@ -534,8 +535,8 @@ final class LoopDevice {
     // ---- what breaks
 
     /**
-     * The device says that a queue has failed; nothing comes of it any more, and polling it does not show that. Any
-     * thread.
+     * The device reports that a queue has failed: no completion comes from it any more, and polling does not show that.
+     * Any thread.
      */
     void onQueueError(@Nullable VerbsObject source) {
         handler.execute(() -> {

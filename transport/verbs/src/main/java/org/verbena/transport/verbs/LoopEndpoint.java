@@ -5,8 +5,8 @@ import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.WorkCompletions;
 
 /**
- * A queue pair's owner as its loop and its device see it: where completions and the device's events go. The loop's
- * thread alone, unless noted otherwise.
+ * A queue pair's owner as its loop and its device see it: where completions and the device's events go. Confined to the
+ * loop's thread, unless noted otherwise.
  */
 interface LoopEndpoint {
 
@@ -38,7 +38,7 @@ interface LoopEndpoint {
     /** Where its completions go. */
     Reports reports();
 
-    /** A completion of it comes: returns whether it had one in this batch before. */
+    /** A completion of it arrived; returns whether it had one in this batch before. */
     boolean touch();
 
     /** A batch with completions of it was handled. */
@@ -58,7 +58,7 @@ interface LoopEndpoint {
     /** Whether its work completes on a queue. */
     boolean completesOn(LoopDevice.LoopQueue queue);
 
-    /** The device says that the queue pair, or all of it, is lost. Any thread. */
+    /** The device reports that the queue pair, or all of the device, is lost. Any thread. */
     void onDeviceFailure(String what);
 
     /** The device is gone. Any thread. */

@@ -18,7 +18,7 @@ final class LoopMembership {
     /** Written by the loop once; read by threads that execute tasks on it. */
     private volatile @Nullable CompletionIoHandler ioHandler;
 
-    /** The loop's thread alone. */
+    /** Confined to the loop's thread. */
     private @Nullable IoRegistration registration;
 
     LoopMembership(VerbsHandle member, IoEventLoop loop) {

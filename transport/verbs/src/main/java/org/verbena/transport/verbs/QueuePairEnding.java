@@ -8,7 +8,7 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.queue.QueuePairState;
 
-/** How queue pairs end: what is refused is logged, and the end goes on. The connection loop's thread alone. */
+/** Ends queue pairs: a refusal is logged, and the end continues. Confined to the connection loop's thread. */
 final class QueuePairEnding {
     private static final Logger LOG = LoggerFactory.getLogger(QueuePairEnding.class);
 

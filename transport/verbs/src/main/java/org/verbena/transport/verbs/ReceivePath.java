@@ -10,10 +10,10 @@ import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /**
- * An endpoint's receives: of its own queue, a ring in which each has a completion, or of its loop's shared queue. The
- * loop's thread alone.
+ * An endpoint's receives: of its own queue, a ring in which each has a completion, or of its loop's shared queue. Not
+ * thread-safe; confined to the loop's thread.
  *
- * <p>What comes before the connection is known to be up is kept until it is: the peer was told first.
+ * <p>What arrives before the connection is known to be up is kept until it is: the peer learns of the connection first.
  */
 final class ReceivePath {
     private static final int RECEIVED_WRITE = WorkCompletionOpcode.RECV_RDMA_WITH_IMM.value();
@@ -79,7 +79,7 @@ final class ReceivePath {
      * The queue is there.
      *
      * @param made the queue, null with a shared one
-     * @param used whose it is
+     * @param used the device
      * @param endpointIndex of the ids of its work requests
      * @param endpointGeneration and this
      */
@@ -124,7 +124,7 @@ final class ReceivePath {
     /**
      * Stages a receive.
      *
-     * @param workId comes back
+     * @param workId returned in the completion
      * @param buffers where a message goes
      * @return false if the device refused what had been staged before: {@link Events#onReceivesRefused} has been called
      */
@@ -149,7 +149,7 @@ final class ReceivePath {
     /**
      * Gives what is staged to the device.
      *
-     * @return false if it refused: {@link Events#onReceivesRefused} has been told
+     * @return false if it refused: {@link Events#onReceivesRefused} has been called
      */
     boolean flush() {
         ReceiveQueue staged = queue;

@@ -10,9 +10,9 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.ProviderException;
 
 /**
- * Whether adapters may write to memory in another order than packets came: PCI Express then does not hold a write back
- * for those before it, without which some processors reach a part of the line rate only. A completion still comes after
- * all data that it is about; only who polls memory for data of a peer would see the difference.
+ * Whether adapters may write to memory in another order than packets arrived. PCI Express then does not delay a write
+ * for earlier ones; otherwise some processors reach only a part of the line rate. A completion still comes after all of
+ * its data: only a program that polls memory for a peer's data sees the difference.
  *
  * <p>Decided as UCX does (9466d104, {@code src/ucs/arch/cpu.h}, ucs_cpu_model_prefer_relaxed_order): for AMD's EPYC
  * from Naples to Turin. Its families are in {@code src/ucs/arch/x86_64/cpu.c}.

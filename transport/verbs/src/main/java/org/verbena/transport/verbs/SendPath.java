@@ -14,7 +14,8 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * An endpoint's way to its send queue and back: a ring of slots. The loop's thread alone.
+ * Posts an endpoint's work requests and handles their completions, in a ring of slots. Not thread-safe; confined to the
+ * loop's thread.
  *
  * <p>A completion of a slot completes all slots before it as well (those were not signalled), so work completes once
  * and in order whatever is signalled. Not so over iWARP, where siw completes a write while a read before it is still
@@ -45,7 +46,7 @@ final class SendPath {
     /** On siw, see above. */
     private boolean splitsShortReads;
 
-    /** The slot whose first part failed, of its own doing; the second is flushed then. */
+    /** The slot whose first part failed by itself; the second is flushed then. */
     private int failedFirstPart = -1;
 
     private WorkStatus firstPartStatus = WorkStatus.FLUSHED;
@@ -60,7 +61,7 @@ final class SendPath {
      * The queue is there.
      *
      * @param made the queue
-     * @param device whose it is
+     * @param device the device
      * @param depth how many may be out on this device
      * @param endpointIndex of the ids of its work requests
      * @param endpointGeneration and this
@@ -154,7 +155,7 @@ final class SendPath {
      */
     void bind(ConnectionWindows.Bound memory) {
         if (!flush()) {
-            return; // it is ending, which lets go of the binding
+            return; // it is ending, which releases the binding
         }
         int errno =
                 tryBind(memory.window(), memory.remoteKey(), memory.region(), memory.lengthBytes(), memory.rights());
@@ -230,8 +231,8 @@ final class SendPath {
     }
 
     /**
-     * Their bounds were checked by the list, domain and rights by {@link PostChecks}, and that they are open by the
-     * ring.
+     * Adds SGEs that are checked: the list has checked their bounds, {@link PostChecks} domain and rights, and the ring
+     * that they are open.
      */
     private static void addSges(SendQueue queue, ScatterGatherList sges, boolean copied) {
         for (int i = 0; i < sges.count(); i++) {
@@ -245,8 +246,9 @@ final class SendPath {
     }
 
     /**
-     * What is small goes into the work request itself, which saves the adapter a read of memory. Not behind a fence,
-     * whose reads may still have to write it; but siw sends small messages correctly only if they are inline.
+     * A small payload goes into the work request itself, which saves the adapter a read of memory. Not behind a fence,
+     * since the reads before it may still have to write the payload; but siw sends small messages correctly only if
+     * they are inline.
      */
     private int inline(WorkRequest work, EndpointCapabilities can) {
         long bytes = work.buffers().totalBytes();
@@ -258,7 +260,7 @@ final class SendPath {
     /**
      * Gives what is staged to the device.
      *
-     * @return false if it refused: {@link Events#onSendsRefused} has been told
+     * @return false if it refused: {@link Events#onSendsRefused} has been called
      */
     boolean flush() {
         return staging.flush();

@@ -5,7 +5,7 @@ import org.verbena.verbs.SendQueue;
 
 /**
  * What is staged on a send queue: which work requests are signalled, when they go to the device, and how many it was
- * never given. The loop's thread alone.
+ * never given. Not thread-safe; confined to the loop's thread.
  */
 final class SendStaging {
     /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
@@ -82,7 +82,7 @@ final class SendStaging {
     /**
      * Gives what is staged to the device.
      *
-     * @return false if it refused: {@link Refusals#onSendsRefused} has been told
+     * @return false if it refused: {@link Refusals#onSendsRefused} has been called
      */
     boolean flush() {
         SendQueue staged = queue;

@@ -32,7 +32,7 @@ final class ShortReads {
      * Stages the two parts, both signalled.
      *
      * @param queue has room for two
-     * @param work has one piece
+     * @param work has one SGE
      * @param firstId id of the first part's work request
      * @param secondId id of the second's
      */

@@ -21,8 +21,9 @@ import org.verbena.transport.verbs.epoll.SelectorDescriptor;
 
 /**
  * Netty's NIO channels, TCP and UDP, on a completion loop. Netty's NIO handler serves them and never blocks: the loop
- * blocks in its own epoll, which watches that of the handler's selector. What a handler changes, as by a channel's
- * interest in writing, the selector takes at its next selection; so the loop calls {@link #poll()} before it blocks.
+ * blocks in its own epoll, which watches that of the handler's selector. What a handler changes, such as a channel's
+ * interest in writing, takes effect at the selector's next selection; so the loop calls {@link #poll()} before it
+ * blocks.
  */
 final class SocketChannels {
     /** Never to block. */
@@ -79,7 +80,7 @@ final class SocketChannels {
         nio.destroy();
     }
 
-    /** Has each selector watched that the handler opens: one, and another in its place if it breaks. */
+    /** Watches each selector that the handler opens: one, and another in its place if it breaks. */
     private final class WatchedSelectors extends SelectorProvider {
         private final SelectorProvider usual = SelectorProvider.provider();
 

@@ -53,8 +53,8 @@ import org.verbena.verbs.queue.QueuePairType;
  *   CLOSED
  * }</pre>
  *
- * <p>The left column is this class, on the completion loop alone; the right one is {@link DatagramSetup}. Where
- * datagrams go is a {@link VerbsDestination}.
+ * <p>The left column is this class, which runs on the completion loop only; the right one is {@link DatagramSetup}.
+ * Where datagrams go is a {@link VerbsDestination}.
  */
 final class VerbsDatagramEndpoint
         implements DatagramEndpoint,
@@ -85,7 +85,7 @@ final class VerbsDatagramEndpoint
 
     private final LoopMembership membership;
 
-    // ---- the loop's thread alone, from here on
+    // ---- only the loop's thread, from here on
 
     private State state = State.NEW;
     private @Nullable VerbsDevice device;
@@ -97,7 +97,7 @@ final class VerbsDatagramEndpoint
     private int index;
     private boolean isTouched;
 
-    /** On InfiniBand; elsewhere what the device says of them means nothing. */
+    /** On InfiniBand; elsewhere the device's values have no meaning. */
     private boolean hasLids;
 
     /** What has not been released. */
@@ -285,7 +285,7 @@ final class VerbsDatagramEndpoint
         }
     }
 
-    /** A group that was joined is no more. */
+    /** A group that was joined is lost. */
     void groupLost0(VerbsDestination destination, Throwable failure) {
         try {
             handler.onGroupLost(this, destination, failure);
@@ -294,7 +294,7 @@ final class VerbsDatagramEndpoint
         }
     }
 
-    /** Nothing is needed of a destination any more. */
+    /** A destination is not needed any more. */
     void released0(VerbsDestination destination) {
         destinations.remove(destination);
     }

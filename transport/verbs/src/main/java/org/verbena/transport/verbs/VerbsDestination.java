@@ -54,7 +54,7 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
     /** Whether what is sent to the group is received. */
     private final boolean isMember;
 
-    // ---- the endpoint's loop alone
+    // ---- only the endpoint's loop's thread
 
     private @Nullable DatagramPeer peer;
     private @Nullable AddressHandle ready;
@@ -64,7 +64,7 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
     private boolean isReleased;
     private @Nullable Future<?> timeout;
 
-    // ---- the connection loop alone
+    // ---- only the connection loop's thread
 
     private @Nullable CmId id;
     private @Nullable Gid attachedGroup;
@@ -91,7 +91,7 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
         isGroup = address != null && address.getAddress().isMulticastAddress();
     }
 
-    /** Who serves an address, or a group to send to. */
+    /** The queue pair that serves an address, or a group to send to. */
     static VerbsDestination of(VerbsDatagramEndpoint endpoint, DatagramSetup setup, InetSocketAddress address) {
         return new VerbsDestination(endpoint, setup, address, null, false);
     }
@@ -108,7 +108,7 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
 
     // ---- the endpoint's loop
 
-    /** Begins; the endpoint is told of the outcome later. */
+    /** Begins; the endpoint is notified of the outcome later. */
     void start0(int timeoutMillis) {
         timeout = endpoint.loop()
                 .schedule(
@@ -299,7 +299,7 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
         }
     }
 
-    /** Leaves the group, and gives up what goes on. Idempotent. */
+    /** Leaves the group, and cancels what is pending. Idempotent. */
     void leave() {
         isEnded = true;
         Gid group = attachedGroup;

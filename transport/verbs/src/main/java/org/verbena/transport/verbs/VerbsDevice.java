@@ -49,7 +49,7 @@ final class VerbsDevice {
     /** Inline bytes come in multiples of it. */
     private static final int INLINE_STEP = 16;
 
-    /** What {@link #lose} is told of a device that is not there any more. */
+    /** The argument of {@link #lose} for a device that is not there any more. */
     static final String REMOVED = "was removed";
 
     private final Context context;
@@ -63,7 +63,7 @@ final class VerbsDevice {
     /** Endpoints by their queue pair, which their events name. */
     private final ConcurrentHashMap<VerbsObject, LoopEndpoint> endpoints = new ConcurrentHashMap<>();
 
-    /** What loops have on it. */
+    /** The queues that loops have on it. */
     private final Set<LoopDevice> loops = ConcurrentHashMap.newKeySet();
 
     /** Each loop's completion queues take the next vector, whatever group the loop is of: so interrupts are spread. */
@@ -75,7 +75,7 @@ final class VerbsDevice {
     /** Whether one was bound. Written by any loop. */
     private volatile boolean windowsAreProven;
 
-    /** Takes the page of siw's context at which no queue may begin; null on other devices. */
+    /** Occupies the page of siw's context at which no queue may begin; null on other devices. */
     private final @Nullable CompletionQueue siwPlug;
 
     /** The most inline bytes that the device may have: no query returns it, but the device refuses more. */
@@ -142,8 +142,8 @@ final class VerbsDevice {
     }
 
     /**
-     * Keeps siw from refusing a connection now and then, see {@link Siw}. This is one queue from the first free pages
-     * on to beyond the one in question; it costs 1 MiB of the kernel's memory.
+     * Keeps siw from refusing a connection now and then, see {@link Siw}. Makes one queue that covers the pages from
+     * the first free one to beyond the one in question; it costs 1 MiB of the kernel's memory.
      */
     private static @Nullable CompletionQueue plug(Context context) {
         try {
@@ -224,12 +224,12 @@ final class VerbsDevice {
         }
     }
 
-    /** Memory of a few bytes that nobody uses. */
+    /** Memory of a few bytes that nothing uses. */
     MemoryRegion nothing() {
         return nothing;
     }
 
-    /** Tried, since kernels and libraries that know the flag may belong to a driver that does not. */
+    /** Tries it, since a driver may not support the flag although kernel and library know it. */
     private boolean takesRelaxedOrdering(ProtectionDomain domain) {
         try (Arena arena = Arena.ofConfined()) {
             domain.registerMemory(
@@ -262,7 +262,7 @@ final class VerbsDevice {
                         || attributes.capabilities().contains(DeviceCapability.MEM_WINDOW_TYPE_2B));
     }
 
-    /** RFC 7306 gives iWARP immediate data, which no adapter that Linux has a driver for was seen to have. */
+    /** RFC 7306 gives iWARP immediate data, but no adapter with a driver in Linux was seen to have it. */
     boolean hasImmediateData() {
         return !isIwarp();
     }
@@ -528,7 +528,7 @@ final class VerbsDevice {
     }
 
     /**
-     * Gives back what there is of a lost device, once no connection and no loop needs it. The connection loop's thread.
+     * Releases what is left of a lost device, once no connection and no loop needs it. The connection loop's thread.
      *
      * @return what is in the way; null if nothing is left
      */
@@ -558,9 +558,9 @@ final class VerbsDevice {
     }
 
     /**
-     * Puts what is known about the device in front of a failure that it explains: that no answer came or, as rxe says
-     * where its network interface is down and it finds no route for a packet, that this side's queue pair failed. From
-     * Linux 6.12 on it says of that only that the work was flushed.
+     * Puts what is known about the device in front of a failure that it explains: that no answer came, or that this
+     * side's queue pair failed, which rxe reports when its network interface is down and it finds no route for a
+     * packet. From Linux 6.12 on, rxe then only reports that the work was flushed.
      */
     Throwable explain(Throwable why, int number, String connection) {
         String known = portProblem(number);

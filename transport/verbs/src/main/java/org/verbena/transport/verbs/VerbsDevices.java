@@ -15,8 +15,8 @@ import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.Verbs;
 
 /**
- * The devices in use, each from the first connection over it until it is removed or fails. Then whatever is on it ends,
- * and this process lets go of it, so that the system can remove it and it can come back.
+ * The devices in use: each from its first connection until it is removed or fails. Then everything on it ends, and this
+ * process closes it, so that the system can remove it and it can come back.
  *
  * <pre>{@code
  *   in use --removed, or failed: lose0--> LOST
@@ -24,7 +24,7 @@ import org.verbena.verbs.Verbs;
  *          --Cm.devices()--> gone
  * }</pre>
  *
- * <p>Memory that the program has registered, and buffers that it has not released, hold a lost device back: the log
+ * <p>Memory that the program has registered, and buffers that it has not released, keep a lost device open: the log
  * says so, and {@code release0} tries again.
  */
 final class VerbsDevices {
@@ -33,8 +33,8 @@ final class VerbsDevices {
     /** Connections need about so long to end. */
     private static final long FIRST_RETRY_MILLIS = 20;
 
-    /** From here on it is the program that holds the device, and it is told. */
-    private static final long TOLD_MILLIS = 1_000;
+    /** From here on it is the program that keeps the device open: a warning says so. */
+    private static final long WARN_MILLIS = 1_000;
 
     private static final long LAST_RETRY_MILLIS = 10_000;
 
@@ -96,7 +96,7 @@ final class VerbsDevices {
         datagrams.remove(endpoint);
     }
 
-    /** A device was removed: looks which. Any thread. */
+    /** A device was removed: finds out which. Any thread. */
     void findRemoved() {
         if (!isClosed && isSearchAsked.compareAndSet(false, true)) {
             provider.connectionLoop().loop().execute(this::loseRemoved0);
@@ -115,7 +115,7 @@ final class VerbsDevices {
         }
     }
 
-    /** The devices that are there, after letting go of others that nothing is on; null if that is not known. */
+    /** The devices that are there, after closing others that have nothing on them; null if that is not known. */
     private static @Nullable List<Context> present() {
         try {
             List<Context> present = Cm.devices();
@@ -128,7 +128,7 @@ final class VerbsDevices {
     }
 
     /**
-     * A device is gone, or of no use any more: ends what is on it. The connection loop's thread.
+     * A device is gone or unusable: ends what is on it. The connection loop's thread.
      *
      * @param device which one
      * @param what what happened to it: "was removed"
@@ -151,12 +151,12 @@ final class VerbsDevices {
             inUse.remove(device.context(), device);
             List<Context> present = present();
             if (!device.context().isOpen() || (present != null && present.contains(device.context()))) {
-                LOG.info("{} {}, and this process has let go of it", device.name(), what);
+                LOG.info("{} {}, and this process has closed it", device.name(), what);
                 return;
             }
             hindrance = "librdmacm closes a device that was removed when there is another one";
         }
-        if (waitedMillis <= TOLD_MILLIS && 2 * waitedMillis > TOLD_MILLIS) {
+        if (waitedMillis <= WARN_MILLIS && 2 * waitedMillis > WARN_MILLIS) {
             LOG.warn("{} {}, but this process still has it open: {}", device.name(), what, hindrance);
         }
         releaseLater(device, what, Math.min(2 * waitedMillis, LAST_RETRY_MILLIS));
@@ -166,7 +166,7 @@ final class VerbsDevices {
         provider.connectionLoop().loop().schedule(() -> release0(device, what, millis), millis, TimeUnit.MILLISECONDS);
     }
 
-    /** For tests: lets go of nothing more, since the connection loop ends. */
+    /** For tests: closes no more devices, since the connection loop ends. */
     void stop() {
         isClosed = true;
     }

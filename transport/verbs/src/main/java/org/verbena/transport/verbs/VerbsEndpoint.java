@@ -60,8 +60,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
 
     /**
-     * Up to here a key for the message alone, which takes a region and a window, costs more than a copy at the receiver
-     * saves: as {@code bench/eager} measured on soft RoCE.
+     * Up to here a key for one message, which takes a region and a window, costs more than the saved copy at the
+     * receiver, as {@code bench/eager} measured on soft RoCE.
      */
     private static final int RENDEZVOUS_BYTES = 1 << 20;
 
@@ -95,7 +95,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     /** Written before it starts, or by the loop when it is prepared; read by any thread then. */
     private volatile @Nullable InetSocketAddress localAddress;
 
-    // ---- the loop's thread alone, from here on
+    // ---- only the loop's thread, from here on
 
     private State state = State.NEW;
     private @Nullable Future<?> timeout;
@@ -122,7 +122,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
      *
      * @param request what is accepted; null for an endpoint that connects
      * @param localAddress null until it is known
-     * @param meeting makes the way to the peer
+     * @param meeting makes the setup with the peer
      */
     VerbsEndpoint(
             VerbsProvider provider,
@@ -153,7 +153,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         return (CmEventSink) setup;
     }
 
-    /** Tells of an event that ended the request before it was accepted; before {@link #start}. */
+    /** Takes an event that ended the request before it was accepted; before {@link #start}. */
     void endedBeforeAccepted(CmEvent event) {
         endedBefore = event;
     }
@@ -258,10 +258,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     }
 
     void established0(CmEvent event) {
-        ConnectionParameters told = request == null ? event.connection() : request.connection();
+        ConnectionParameters parameters = request == null ? event.connection() : request.connection();
         // What the peer serves, seen from here, is what this side may have under way.
         connected0(
-                told == null ? Integer.MAX_VALUE : told.initiatorDepth(),
+                parameters == null ? Integer.MAX_VALUE : parameters.initiatorDepth(),
                 request == null ? event.privateData() : request.privateData());
     }
 
@@ -317,8 +317,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     }
 
     /**
-     * The device says that a message came before the peer's confirmation, which may be lost: the connection manager is
-     * told, and establishes the connection. Any thread.
+     * The device reports that a message came before the peer's confirmation, which may be lost: the connection manager
+     * is notified, and establishes the connection. Any thread.
      */
     @Override
     public void onCommunicationEstablished() {
@@ -331,13 +331,13 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     // ---- failures
 
-    /** The device says that the queue pair, or all of it, is lost. Any thread. */
+    /** The device reports that the queue pair, or all of the device, is lost. Any thread. */
     @Override
     public void onDeviceFailure(String what) {
         execute(() -> drainVaguely(new ConnectionException.Lost(connection() + " was lost: " + what)));
     }
 
-    /** Ends the connection with a cause that the device may still tell better. */
+    /** Ends the connection with a cause that a later report of the device may replace. */
     private void drainVaguely(ConnectionException.Lost failure) {
         boolean first = state != State.DRAINING;
         drain(failure);
@@ -345,8 +345,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     }
 
     /**
-     * Receives come back. Over iWARP the peer has ended the connection, and the event that says so is on its way;
-     * elsewhere only an error of this side's queue pair gives them back.
+     * Receives come back. Over iWARP the peer has ended the connection, and the event that reports this is still to
+     * come; elsewhere only an error of this side's queue pair gives them back.
      */
     void drainFlushed() {
         if (device().isIwarp()) {
@@ -363,7 +363,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         return device().portProblem(resources.port());
     }
 
-    /** The connection manager says that the device is gone. Any thread. */
+    /** The connection manager reports that the device is gone. Any thread. */
     @Override
     public void onDeviceRemoval() {
         execute(() -> {

@@ -12,7 +12,7 @@ import org.verbena.transport.QueuePairRoute;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 
-/** Makes endpoints, each with its way to the peer. */
+/** Makes endpoints, each with its setup. */
 final class VerbsEndpoints {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoints.class);
     private static final byte[] NOTHING = {};
@@ -77,7 +77,7 @@ final class VerbsEndpoints {
                 made -> new ConnectionSetup(made, provider, options, remoteAddress, request, null));
     }
 
-    /** What a handler tells a peer that still waits for the answer to its request; empty if that is no use. */
+    /** A handler's rejection of a peer that still waits for the answer to its request; empty if it cannot be sent. */
     static byte[] rejection(EndpointHandler handler, VerbsEndpoint endpoint) {
         try {
             byte[] reason = handler.rejection(endpoint);

@@ -117,7 +117,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
         forgotten.cancel(false);
     }
 
-    /** Rejects it without a reason, if nobody has decided on it. */
+    /** Rejects it without a reason, if it is not decided. */
     void turnAway() {
         synchronized (this) {
             if (decided) {

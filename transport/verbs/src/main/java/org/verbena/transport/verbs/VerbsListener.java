@@ -55,10 +55,10 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
 
     private final LoopMembership membership;
 
-    // The loop's thread alone.
+    // Confined to the loop's thread.
     private State state = State.NEW;
 
-    // The connection loop's thread alone.
+    // Confined to the connection loop's thread.
     private @Nullable CmId id;
 
     VerbsListener(
@@ -234,7 +234,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         }
     }
 
-    /** A device is gone, or of no use any more. The connection loop's thread. */
+    /** A device is gone or unusable. The connection loop's thread. */
     void onDeviceLost0(Context device, String what) {
         CmId known = id;
         if (known != null && !known.isClosed() && known.device() == device) {

@@ -61,7 +61,7 @@ public final class VerbsProvider implements RdmaProvider {
 
     private final VerbsDevices devices = new VerbsDevices(this);
     private final PollCounters pollCounters = new PollCounters(NAME);
-    /** Connections refused for what this side lacks, which their peers could not act on. */
+    /** Connections refused because this side lacks a resource, which their peers cannot change. */
     private final RateLimitedLog refusals = new RateLimitedLog(LoggerFactory.getLogger(VerbsProvider.class));
 
     private final AddressHandles addressHandles = new AddressHandles();
@@ -138,7 +138,7 @@ public final class VerbsProvider implements RdmaProvider {
         }
     }
 
-    /** The address that the routing table would have packets come from; nothing is sent. */
+    /** The source address that the routing table chooses for packets; nothing is sent. */
     static @Nullable InetAddress sourceFor(InetSocketAddress remote) throws SocketException {
         try (DatagramSocket probe = new DatagramSocket()) {
             probe.connect(new InetSocketAddress(remote.getAddress(), Math.max(1, remote.getPort())));
@@ -166,8 +166,8 @@ public final class VerbsProvider implements RdmaProvider {
     }
 
     /**
-     * Whether a device of the kind wanted has an address of this host: a wildcard listens on those only. Adapters
-     * without one are there as well, such as Amazon's, whose port is up and which nobody can connect to.
+     * Whether a device of the kind wanted has an address of this host: a wildcard listens on those only. There are
+     * adapters without one as well, such as Amazon's, whose port is up although no peer can connect to it.
      */
     private static boolean anyAddress(InetAddress wildcard, Predicate<Context> suits) throws SocketException {
         for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {

@@ -9,7 +9,7 @@ import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ReceiveQueue;
 
-/** The shared receive queue of one loop on one device. The loop's thread alone. */
+/** The shared receive queue of one loop on one device. Not thread-safe; confined to the loop's thread. */
 final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsSharedReceiveQueue.class);
 

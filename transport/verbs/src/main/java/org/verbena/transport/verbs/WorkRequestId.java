@@ -22,7 +22,8 @@ final class WorkRequestId {
     static final int RECEIVE = 1;
 
     /**
-     * A slot of the loop's shared receive queue; the endpoint means nothing, the generation tells such queues apart.
+     * A slot of the loop's shared receive queue; the endpoint has no meaning, and the generation distinguishes such
+     * queues.
      */
     static final int SHARED_RECEIVE = 2;
 

@@ -4,7 +4,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 
 /**
  * What is out on one queue of an endpoint, in order: a ring of slots, each with a work id and the regions that the work
- * holds. The loop's thread alone.
+ * holds. Not thread-safe; confined to the loop's thread.
  *
  * <pre>
  *   slot   0   1   2   3   4   5   6   7

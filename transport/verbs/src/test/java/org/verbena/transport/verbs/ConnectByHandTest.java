@@ -187,7 +187,7 @@ class ConnectByHandTest {
     void aPeerWithoutGidIsRefusedOnEthernet() {
         begin(ROCE, 20_000);
         exchange.its.complete(new QueuePairEnd(5, 6, 9, 0, 0, 1024, 1, new byte[0]));
-        assertThat(ended()).isInstanceOf(ConnectionException.class).hasMessageContaining("the peer told no GID");
+        assertThat(ended()).isInstanceOf(ConnectionException.class).hasMessageContaining("the peer gave no GID");
     }
 
     @Test

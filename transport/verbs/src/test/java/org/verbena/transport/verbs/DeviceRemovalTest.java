@@ -206,7 +206,7 @@ class DeviceRemovalTest {
         // The kernel says that some device was removed.
         provider.devices().findRemoved();
         awaitClosed();
-        awaitLog("stub0 was removed, and this process has let go of it");
+        awaitLog("stub0 was removed, and this process has closed it");
     }
 
     @Test
@@ -229,7 +229,7 @@ class DeviceRemovalTest {
         assertThat(listener.awaitClosed())
                 .isInstanceOf(ConnectionException.Lost.class)
                 .hasMessageContaining("the device that served 10.0.0.1:7471 reported a fatal error (DEVICE_FATAL)");
-        awaitLog("stub0 reported a fatal error (DEVICE_FATAL), and this process has let go of it");
+        awaitLog("stub0 reported a fatal error (DEVICE_FATAL), and this process has closed it");
         assertSends(connected(StubDevice.ROCE, false));
         assertSends(kept);
     }

@@ -17,8 +17,8 @@ import org.slf4j.LoggerFactory;
  * </pre>
  *
  * <p>A thread that adds a task calls {@link #wakeup()}; only the first one that finds the loop WAITING writes to the
- * eventfd. The loop says that it is WAITING before it looks once more whether there is a task
- * ({@link IoHandlerContext#canBlock()}), so no task is overlooked.
+ * eventfd. The loop sets WAITING before it checks once more for a task ({@link IoHandlerContext#canBlock()}), so no
+ * task is missed.
  */
 public abstract class DescriptorIoHandler implements IoHandler {
     private static final Logger LOG = LoggerFactory.getLogger(DescriptorIoHandler.class);
@@ -99,7 +99,7 @@ public abstract class DescriptorIoHandler implements IoHandler {
         epoll.remove(descriptor);
     }
 
-    /** Looks at the descriptors without waiting. */
+    /** Checks the descriptors without waiting. */
     protected final void look() {
         dispatch(epoll.await(0));
     }

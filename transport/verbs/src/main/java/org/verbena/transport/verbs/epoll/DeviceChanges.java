@@ -8,8 +8,8 @@ import org.verbena.transport.verbs.ffm.Libc;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * The kernel's broadcast of changes to devices, of which those count here that remove a device from libibverbs. The
- * connection manager reports a removal to ids on the device alone, and a process may have none.
+ * The kernel's broadcasts of changes to devices. Only those that remove a device from libibverbs count here. The
+ * connection manager reports a removal only to ids on the device, and a process may have none.
  *
  * <p>Source: netlink(7), NETLINK_KOBJECT_UEVENT
  */

@@ -28,8 +28,7 @@ public final class Epoll implements AutoCloseable {
     private static final int REMOVE = 2;
 
     /**
-     * {@code struct epoll_event} is packed on x86-64 alone, where it has to look like that of 32 bits. Source:
-     * sys/epoll.h.
+     * {@code struct epoll_event} is packed on x86-64 only, where it has the layout of 32 bits. Source: sys/epoll.h.
      */
     private static final boolean PACKED = "amd64".equals(System.getProperty("os.arch"));
 
@@ -108,7 +107,7 @@ public final class Epoll implements AutoCloseable {
     /**
      * Waits for events.
      *
-     * @param timeoutNanos 0 only looks, a negative value waits for ever
+     * @param timeoutNanos 0 only checks, a negative value waits for ever
      * @return how many there are, to be asked for with {@link #data} and {@link #events}; 0 after the timeout or a
      *     signal
      */

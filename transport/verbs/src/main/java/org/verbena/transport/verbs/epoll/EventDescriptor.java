@@ -7,7 +7,7 @@ import org.verbena.transport.verbs.ffm.Libc;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * A descriptor that becomes readable when some thread says so: how a thread that waits on an {@link Epoll} is woken.
+ * A descriptor that any thread can make readable, to wake a thread that waits on an {@link Epoll}.
  *
  * <p>Source: eventfd(2)
  */

@@ -42,7 +42,7 @@ public final class SelectorDescriptor {
                     probe.add(candidate, Epoll.READABLE, candidate);
                     left.add(candidate);
                 } catch (UncheckedIOException closed) {
-                    // It was another thread's, and is no more.
+                    // It was another thread's, and is closed now.
                 }
             }
             for (int round = 0; round < ROUNDS; round++) {

@@ -15,7 +15,7 @@ import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.NativeLibrary;
 
 /**
- * The system calls of the native provider. Each wrapper has the C prototype above its handle and gives errno as a
+ * The system calls of the native provider. Each wrapper has the C prototype above its handle and returns errno as a
  * negative number.
  */
 public final class Libc {
@@ -116,7 +116,7 @@ public final class Libc {
         }
     }
 
-    /** Answers -ENOSYS where the C library or the kernel is too old for it. */
+    /** Returns -ENOSYS if the C library or the kernel is too old for it. */
     public static int epollPwait2(
             MemorySegment capture, int epollFd, MemorySegment events, int maxEvents, MemorySegment timeout) {
         MethodHandle handle = Handles.EPOLL_PWAIT2;
@@ -158,7 +158,7 @@ public final class Libc {
         }
     }
 
-    /** Gives -1 on failure, without the errno: what is read here does not block, and fails when it is empty. */
+    /** Returns -1 on failure, without the errno: what is read here does not block, and fails when it is empty. */
     public static long read(int fd, MemorySegment buffer, long bytes) {
         try {
             return (long) Handles.READ.invokeExact(fd, buffer, bytes);
@@ -168,8 +168,8 @@ public final class Libc {
     }
 
     /**
-     * Gives -1 on failure, without the errno: what is written here is an eventfd, which fails only when it is full, and
-     * so readable.
+     * Returns -1 on failure, without the errno: what is written here is an eventfd, which fails only when it is full,
+     * and so readable.
      */
     public static long write(int fd, MemorySegment buffer, long bytes) {
         try {
@@ -179,7 +179,7 @@ public final class Libc {
         }
     }
 
-    /** On Linux the descriptor is gone whatever close(2) answers, so there is nothing to retry. */
+    /** On Linux the descriptor is gone whatever close(2) returns, so there is nothing to retry. */
     public static void close(int fd) {
         try {
             int ignored = (int) Handles.CLOSE.invokeExact(fd);
