@@ -1,12 +1,8 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.EmptyByteBuf;
-import io.netty.buffer.Unpooled;
-import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.AbstractChannel;
 import io.netty.channel.ChannelConfig;
-import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
@@ -15,20 +11,16 @@ import io.netty.channel.IoEventLoop;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.ClosedChannelException;
-import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
-import java.util.Objects;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.channel.CauseMemo;
-import org.verbena.api.internal.channel.CheckedExchange;
-import org.verbena.api.internal.channel.ConnectAttempt;
-import org.verbena.api.internal.channel.ConnectionListener;
+import org.verbena.api.internal.channel.ChannelConnection;
+import org.verbena.api.internal.channel.Connector;
 import org.verbena.api.internal.channel.InboundBridge;
 import org.verbena.api.internal.channel.OneSidedOperations;
 import org.verbena.api.internal.channel.OutboundBridge;
@@ -39,26 +31,18 @@ import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.api.internal.server.Acceptance;
 import org.verbena.api.internal.server.Arrival;
-import org.verbena.api.internal.stat.ConnectionStat;
-import org.verbena.api.internal.stat.ProviderAccount;
-import org.verbena.api.queuepair.QueuePairExchangeAddress;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MessageStatistics;
-import org.verbena.transport.PreSharedKeys;
-import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
-import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -84,42 +68,18 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     /** Like a socket channel's: no separate disconnect, 16 messages between two {@code channelReadComplete}s. */
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
-    /** Which of a {@code ChannelOutboundBuffer}'s flags tells that credits have run out. */
-    static final int CREDIT_FLAG = 1;
-
-    /**
-     * Stands for a message without bytes. Netty puts {@link Unpooled#EMPTY_BUFFER} in place of a message that was
-     * cancelled; with this one instead, the two can be told apart.
-     */
-    static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
-
     private final RdmaChannelConfig<?> config;
     private final ChannelHost host = new ChannelHost(this);
-    private final ConnectionListener listener = new ConnectionListener(host);
+    private final ChannelConnection connection = new ChannelConnection(host);
+    private final Connector connector;
     private final OneSidedOperations operations = new OneSidedOperations(host);
     private final OutboundBridge outboundBridge = new OutboundBridge(host);
     private final InboundBridge inboundBridge = new InboundBridge(host, METADATA.defaultMaxMessagesPerRead());
     private final Runnable closeWithLoop = this::closeWithLoop0;
     private final @Nullable Acceptance incoming;
 
-    // Written by the loop, read by any thread.
+    /** Written by the loop, read by any thread. */
     private volatile State state = State.OPEN;
-    private volatile boolean started;
-    private volatile @Nullable InetSocketAddress local;
-    private volatile @Nullable InetSocketAddress remote;
-    private volatile @Nullable MemoryDomain memory;
-    private volatile @Nullable MemoryDomain sharedMemory;
-    private volatile @Nullable EndpointCapabilities capabilities;
-    private volatile @Nullable MessageConnection connection;
-
-    // Confined to the event loop.
-    private @Nullable LocalBinding binding;
-    private @Nullable ProviderAccount account;
-    private Frame.@Nullable Listener frameListener;
-    private @Nullable Endpoint endpoint;
-    private @Nullable ConnectAttempt attempt;
-    private boolean over;
-    private int announced;
 
     private final CauseMemo translations = new CauseMemo(RemoteAccessException::translate);
 
@@ -144,10 +104,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     AbstractRdmaChannel(@Nullable RdmaServerChannel parent, Arrival.@Nullable Rdma arrival) {
         super(parent);
         config = newConfig();
+        connector = new Connector(host, config, connection);
         incoming = arrival == null ? null : new Acceptance(arrival);
         if (arrival != null) {
-            local = arrival.request().localAddress();
-            remote = arrival.request().remoteAddress();
+            connection.local(arrival.request().localAddress());
+            connection.remote(arrival.request().remoteAddress());
             attr(Carrier.ATTRIBUTE)
                     .set(new Carrier(arrival.provider().name(), "the listener that its peer connected to"));
         }
@@ -196,12 +157,12 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     @Override
     protected @Nullable SocketAddress localAddress0() {
-        return local;
+        return connection.local();
     }
 
     @Override
     protected @Nullable SocketAddress remoteAddress0() {
-        return remote;
+        return connection.remote();
     }
 
     /**
@@ -214,7 +175,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
      * @throws NotYetConnectedException before the channel is active
      */
     public MemoryDomain memory() {
-        return known(memory);
+        return connection.memory();
     }
 
     /**
@@ -226,14 +187,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
      * @throws NotYetConnectedException before the channel is active
      */
     public MemoryDomain sharedMemory() {
-        return known(sharedMemory);
-    }
-
-    private static MemoryDomain known(@Nullable MemoryDomain domain) {
-        if (domain == null) {
-            throw new NotYetConnectedException();
-        }
-        return domain;
+        return connection.sharedMemory();
     }
 
     /**
@@ -243,11 +197,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
      * @throws NotYetConnectedException before the channel is active
      */
     public EndpointCapabilities capabilities() {
-        EndpointCapabilities known = capabilities;
-        if (known == null) {
-            throw new NotYetConnectedException();
-        }
-        return known;
+        return connection.capabilities();
     }
 
     /**
@@ -258,8 +208,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
      *     connects
      */
     public MessageStatistics statistics() {
-        MessageConnection begun = connection;
-        return begun == null ? MessageStatistics.NONE : begun.statistics();
+        return connection.statistics();
     }
 
     // ---- one-sided operations
@@ -313,23 +262,14 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return incoming == null ? null : incoming.from();
     }
 
-    /** Reports each frame to an observer. Event loop only. */
-    final void setFrameListener0(Frame.@Nullable Listener value) {
-        frameListener = value;
-        MessageConnection begun = connection;
-        if (begun != null) {
-            begun.setFrameListener(value);
-        }
-    }
-
-    /** What this end's program tells the peer's in the handshake. Event loop only, before the connection is made. */
-    final void announce0(int features) {
-        announced = features;
-    }
-
     /** The channel as its parts see it. */
     final ChannelHost host() {
         return host;
+    }
+
+    /** Its connection. */
+    final ChannelConnection connection() {
+        return connection;
     }
 
     /** The options. */
@@ -337,37 +277,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return config;
     }
 
-    /** Whether the peer's program announced this feature. Event loop only, once active. */
-    final boolean peerTakes0(int feature) {
-        MessageConnection open = connection;
-        return open != null && (open.peerAnnounced() & feature) != 0;
-    }
-
-    /** When the message began to come that is being read, as far as this end can tell. Event loop only. */
-    final long arrivalNanos0() {
-        long turnNanos = inboundBridge.turnNanos();
-        MessageConnection open = connection;
-        return open == null ? turnNanos : open.arrivalNanos(turnNanos);
-    }
-
     /** Whether the options have been read. Any thread. */
     final boolean hasStarted() {
-        return started;
-    }
-
-    /** What {@code verbena stat} shows of this channel; null if nothing. Any thread. */
-    final @Nullable ConnectionStat stat() {
-        return listener.stat();
-    }
-
-    /** This end's address, as far as it is known. Any thread. */
-    final @Nullable InetSocketAddress local0() {
-        return local;
-    }
-
-    /** The peer's. */
-    final @Nullable InetSocketAddress remote0() {
-        return remote;
+        return connection.hasBegun();
     }
 
     /** Translates a cause into an exception of this API: the same exception for the same cause. Event loop only. */
@@ -413,7 +325,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             return;
         }
         boolean taken = loop.enter0(this, closeWithLoop, promise);
-        if (taken && incoming != null && !started && isOpen()) {
+        if (taken && incoming != null && !connection.hasBegun() && isOpen()) {
             accept0(incoming);
         }
     }
@@ -425,20 +337,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     @Override
     protected void doBind(SocketAddress localAddress) throws Exception {
-        if (started) {
-            throw new IllegalStateException(
-                    "bind to " + localAddress + ": the channel is connecting already; bind first");
-        }
-        if (binding != null) {
-            throw new IllegalStateException("bind to " + localAddress + ": the channel is bound to " + local);
-        }
-        try {
-            LocalBinding made = provider0().bind(ConnectAttempt.resolved(localAddress, "bind to "));
-            binding = made;
-            local = made.localAddress();
-        } catch (RdmaException cause) {
-            throw forBind0(cause);
-        }
+        connector.bind0(localAddress);
     }
 
     @Override
@@ -452,33 +351,18 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             return;
         }
         state = State.CLOSED;
-        if (attempt != null) {
-            attempt.fail(new ClosedChannelException());
-        }
-        MessageConnection open = connection;
-        if (open != null && !over) {
-            open.abort(null);
-        }
-        Endpoint connected = endpoint;
-        if (connected != null && !over) {
-            connected.disconnect();
-        }
-        if (over) {
-            settle0(true); // there is no endpoint that could report its end
-        }
+        connector.fail0(new ClosedChannelException());
+        connection.close0();
         if (incoming != null) {
             incoming.drop();
         }
-        LocalBinding bound = binding;
-        if (bound != null) {
-            bound.close();
-        }
+        connector.unbind0();
     }
 
     @Override
     protected void doBeginRead() {
         inboundBridge.read();
-        MessageConnection open = connection0();
+        MessageConnection open = connection.open0();
         if (open != null && isActive()) {
             inboundBridge.resume(open);
         }
@@ -502,18 +386,18 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
         if (!buffer.isReadable()) {
             buffer.release();
-            return EMPTY_MESSAGE;
+            return OutboundBridge.EMPTY_MESSAGE;
         }
         return buffer;
     }
 
     @Override
     protected void doWrite(ChannelOutboundBuffer outbound) throws Exception {
-        MessageConnection open = connection;
-        if (open == null || over) {
+        MessageConnection open = connection.open0();
+        if (open == null) {
             throw new ClosedChannelException();
         }
-        listener.active0();
+        connection.sending0();
         if (!open.isWritable() && open.queuedBytes() > 0) {
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
             // to tell
@@ -567,42 +451,49 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return false;
     }
 
-    /** The connection; null before it is connected and after it has ended. */
-    final @Nullable MessageConnection connection0() {
-        return over ? null : connection;
-    }
-
     private void accept0(Acceptance request) {
         assert eventLoop().inEventLoop();
         RdmaServerChannel server = parent();
         try {
-            endpoint = request.accept(
+            Endpoint accepted = request.accept(
                     (IoEventLoop) eventLoop(),
                     server == null ? null : server.reception(),
-                    host,
+                    config,
                     data -> pipeline().fireUserEventTriggered(new PrivateDataEvent(data)),
-                    (provider, options) -> start0(provider, Role.ACCEPTOR, options));
-            if (endpoint == null) {
+                    (provider, options) -> begin0(provider, Role.ACCEPTOR, options));
+            if (accepted == null) {
                 unsafe().close(unsafe().voidPromise());
+            } else {
+                connection.uses0(accepted);
             }
         } catch (RuntimeException cause) {
-            over = endpoint == null;
+            connection.giveUp0();
             request.fail(cause);
             unsafe().close(unsafe().voidPromise());
         }
     }
 
+    /** Begins the connection: the channel is connecting from now on. */
+    final MessageConnection begin0(RdmaProvider provider, Role role, MessageOptions options) {
+        MessageConnection made = connection.begin0(eventLoop(), provider, role, options, config.preSharedKeys());
+        if (incoming == null) {
+            attr(Carrier.ATTRIBUTE).set(new Carrier(provider.name(), LoopGroup.reasonOf(eventLoop())));
+        }
+        state = State.CONNECTING;
+        return made;
+    }
+
     /** The connection, for an operation that goes out after everything flushed so far. */
     final MessageConnection connectionForOperation0() throws ClosedChannelException {
         assert eventLoop().inEventLoop();
-        MessageConnection open = connection;
+        MessageConnection open = connection.begun();
         if (state == State.OPEN || state == State.CONNECTING) {
             throw new NotYetConnectedException();
         }
         if (state != State.ACTIVE || open == null) {
             throw new ClosedChannelException();
         }
-        listener.active0();
+        connection.sending0();
         ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
         if (outbound != null) {
             outboundBridge.handOverFlushed(outbound, open);
@@ -629,18 +520,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     // ---- events of the connection
 
-    /** The endpoint is known; its addresses may differ from the requested ones. */
-    final void onPrepared0(Endpoint prepared) {
-        local = prepared.localAddress();
-        remote = prepared.remoteAddress();
-        capabilities = prepared.capabilities();
-        memory = prepared.connectionMemory();
-        sharedMemory = prepared.memoryDomain();
-        ProviderAccount accountant = account;
-        if (accountant != null) {
-            accountant.uses(prepared.memoryDomain());
-        }
-        ChannelBuffers buffers = ChannelBuffers.of(prepared.memoryDomain());
+    /** The device is known, and so is its memory. */
+    final void onPrepared0(ChannelBuffers buffers) {
         buffers.attach(eventLoop());
         config.registeredAllocator(buffers.allocator());
     }
@@ -654,21 +535,17 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (incoming != null) {
             incoming.handshakeEnded();
         }
-        Endpoint prepared = active.endpoint();
-        if (prepared != null) {
-            onPrepared0(prepared);
-        }
         invalidateLocalAddress();
         invalidateRemoteAddress();
         state = State.ACTIVE;
-        boolean wanted = attempt == null ? incoming != null : attempt.succeed();
+        boolean wanted = incoming != null || connector.succeed0();
         if (wanted && incoming == null && config.framing() == Framing.RAW) {
             pipeline().fireUserEventTriggered(new PrivateDataEvent(active.peerPrivateData()));
         }
         pipeline().fireChannelActive(); // with auto-read on, this reads
         if (!wanted) {
             unsafe().close(voidPromise());
-        } else if (inboundBridge.isReadPending() && connection0() != null) {
+        } else if (inboundBridge.isReadPending() && connection.open0() != null) {
             inboundBridge.resume(active); // what was asked for before it was up
         }
     }
@@ -682,43 +559,33 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     /** Credits have come back or run out. */
     final void onWritability0(MessageConnection from, boolean writable) {
-        ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
-        if (outbound == null) {
-            return;
-        }
         if (!writable && (state != State.ACTIVE || from.queuedBytes() == 0)) {
             return; // nothing waits for credits: the connection is ending, and handlers learn that from channelInactive
         }
-        outbound.setUserDefinedWritability(CREDIT_FLAG, writable);
-        if (writable) {
-            flushAgain0();
-        }
+        outboundBridge.onCredits(writable);
     }
 
     /** The connection has ended. */
     final void onInactive0(@Nullable Throwable cause) {
-        over = true;
         outboundBridge.abandon();
-        settle0(cause != null);
         if (state == State.CLOSED) {
             return;
         }
         inboundBridge.endBatch();
         Throwable first = cause == null ? null : explain0(cause);
-        if (attempt != null && attempt.isPending()) {
-            attempt.fail(forConnect0(
+        if (connector.isPending()) {
+            connector.fail0(forConnect0(
                     first != null
                             ? first
-                            : new ConnectionException.Lost(
-                                    "connect to " + remote + ": the peer closed the connection during the handshake")));
+                            : new ConnectionException.Lost("connect to " + connection.remote()
+                                    + ": the peer closed the connection during the handshake")));
         } else if (first != null && !isActive()) {
             RdmaServerChannel server = parent();
             if (server != null) {
                 // Anyone who reaches the port can cause these lines, so their number is limited.
-                LOG.debug("{}: the connection of {} did not come up", local, remote, first);
-                server.reception()
-                        .strangers()
-                        .warn(local + ": the connection of " + remote + " did not come up: " + first.getMessage());
+                String what = connection.local() + ": the connection of " + connection.remote() + " did not come up";
+                LOG.debug("{}", what, first);
+                server.reception().strangers().warn(what + ": " + first.getMessage());
             }
         } else if (first != null && !first.equals(localFailure)) {
             pipeline().fireExceptionCaught(forHandlers0(first));
@@ -732,47 +599,6 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     /** Also if it is closing already, and waits for its peer. */
     private void closeWithLoop0() {
         ((RdmaUnsafe) unsafe()).closeNow(null);
-    }
-
-    private RdmaProvider provider0() {
-        RdmaProvider provider = LoopGroup.providerOf(eventLoop());
-        if (provider == null) {
-            throw new IllegalStateException("the channel's event loop is not of an RdmaEventLoopGroup");
-        }
-        return provider;
-    }
-
-    private MessageConnection start0(RdmaProvider provider, Role role, MessageOptions options) {
-        MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
-        made.limitTransfers(((RdmaEventLoop) eventLoop())::transferBudget0);
-        made.announce(announced);
-        made.setFrameListener(frameListener);
-        PreSharedKeys keys = config.preSharedKeys();
-        if (keys != null) {
-            made.authenticate(keys);
-        }
-        listener.begin(eventLoop(), provider, role, options.framing(), made);
-        made.setReading(false); // until the pipeline asks
-        connection = made;
-        ProviderAccount accountant = ProviderAccount.of(provider);
-        accountant.began(made);
-        account = accountant;
-        if (incoming == null) {
-            attr(Carrier.ATTRIBUTE).set(new Carrier(provider.name(), LoopGroup.reasonOf(eventLoop())));
-        }
-        started = true;
-        state = State.CONNECTING;
-        return made;
-    }
-
-    /** The connection's figures are final. Idempotent. */
-    private void settle0(boolean lost) {
-        listener.end();
-        ProviderAccount accountant = account;
-        MessageConnection ended = connection;
-        if (accountant != null && ended != null) {
-            accountant.ended(ended, lost);
-        }
     }
 
     static ClosedChannelException closedBy(@Nullable Throwable cause) {
@@ -824,91 +650,16 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         @Override
         public void connect(SocketAddress remoteAddress, @Nullable SocketAddress localAddress, ChannelPromise promise) {
             assert eventLoop().inEventLoop();
-            if (promise.isDone() || !ensureOpen(promise)) {
-                return;
+            if (!promise.isDone() && ensureOpen(promise)) {
+                connector.connect0(remoteAddress, localAddress, promise);
             }
-            // This attempt must not affect the connection that is up or coming up.
-            if (attempt != null && attempt.isPending()) {
-                promise.tryFailure(new ConnectionPendingException());
-                return;
-            }
-            if (started) {
-                promise.tryFailure(new AlreadyConnectedException());
-                return;
-            }
-            ConnectAttempt made = new ConnectAttempt(promise);
-            QueuePairExchangeAddress byHand =
-                    remoteAddress instanceof QueuePairExchangeAddress exchanged ? exchanged : null;
-            QueuePairExchange exchange = byHand == null ? null : byHand.exchange();
-            try {
-                InetSocketAddress to = byHand == null ? ConnectAttempt.resolved(remoteAddress, "connect to ") : null;
-                MessageOptions options = config.messageOptions();
-                if (byHand != null && (localAddress != null || binding != null)) {
-                    throw new IllegalArgumentException("connect to " + byHand
-                            + ": its route has the local end, so do not bind the channel, nor give a local address");
-                }
-                if (localAddress != null) {
-                    doBind(localAddress);
-                }
-                RdmaProvider provider = provider0();
-                remote = to;
-                attempt = made;
-                MessageConnection connecting =
-                        start0(provider, exchange == null ? Role.INITIATOR : CheckedExchange.roleOf(exchange), options);
-                byte[] privateData =
-                        config.privateData(RdmaChannelOption.CONNECT_PRIVATE_DATA, connecting.privateData());
-                EndpointOptions wanted = config.endpointOptions(provider, privateData);
-                IoEventLoop loop = (IoEventLoop) eventLoop();
-                LocalBinding from = binding;
-                if (byHand != null && exchange != null) {
-                    endpoint = provider.connectByHand(
-                            loop,
-                            byHand.route(),
-                            CheckedExchange.of(exchange, options, config.preSharedKeys()),
-                            wanted,
-                            connecting);
-                } else if (from == null) {
-                    endpoint = provider.connect(loop, Objects.requireNonNull(to), wanted, connecting);
-                } else {
-                    endpoint = from.connect(loop, Objects.requireNonNull(to), wanted, connecting);
-                }
-                int millis = config.getConnectTimeoutMillis();
-                made.limit(eventLoop(), millis, () -> timedOut0(made, connecting, remoteAddress, millis));
-                promise.addListener((ChannelFuture done) -> {
-                    if (done.isCancelled() && made.isPending()) {
-                        made.forget();
-                        close(voidPromise());
-                    }
-                });
-            } catch (Exception cause) {
-                // Before the promise, whose listeners may close the channel.
-                over = started && endpoint == null;
-                made.fail(forConnect0(cause));
-                if (started) {
-                    close(voidPromise());
-                }
-                if (exchange != null && endpoint == null) {
-                    CheckedExchange.giveUp(exchange);
-                }
-            }
-        }
-
-        private void timedOut0(ConnectAttempt made, MessageConnection connecting, SocketAddress to, int timeoutMillis) {
-            String step = connecting.endpoint() == null
-                    ? "no answer from the device"
-                    : "the peer has not finished the handshake";
-            ConnectionException timedOut = new ConnectionException.TimedOut(
-                    "connect to " + to + ": timed out after " + timeoutMillis + " ms: " + step);
-            made.fail(forConnect0(timedOut));
-            connecting.abort(timedOut);
-            close(voidPromise());
         }
 
         @Override
         public void close(ChannelPromise promise) {
-            MessageConnection open = connection;
+            MessageConnection open = connection.open0();
             int lingerSeconds = config.lingerSeconds();
-            if (!isActive() || open == null || over || lingerSeconds == 0) {
+            if (!isActive() || open == null || lingerSeconds == 0) {
                 super.close(promise);
                 return;
             }
@@ -928,7 +679,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                     // A peer that waits for this side to read may not accept what is flushed.
                     inboundBridge.resume(open);
                     open.flush();
-                    outboundBridge.limitEnding(config.closeTimeoutMillis(), remote);
+                    outboundBridge.limitEnding(config.closeTimeoutMillis(), connection.remote());
                 }
             }
         }
@@ -940,7 +691,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
         @Override
         public void deregister(ChannelPromise promise) {
-            if (started && isOpen()) {
+            if (connection.hasBegun() && isOpen()) {
                 // The connection lives on this loop: it cannot move to another.
                 closeNow(null);
             }

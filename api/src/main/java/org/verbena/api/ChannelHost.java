@@ -6,23 +6,22 @@ import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
-import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
-import org.verbena.api.internal.channel.ConnectionListener;
+import org.verbena.api.internal.channel.ChannelConnection;
+import org.verbena.api.internal.channel.Connector;
 import org.verbena.api.internal.channel.InboundBridge;
 import org.verbena.api.internal.channel.OperationGate;
 import org.verbena.api.internal.channel.OutboundBridge;
+import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.api.internal.request.MessagePort;
-import org.verbena.api.internal.server.Acceptance;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.RdmaException;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.connection.MessageConnection;
-import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -31,8 +30,8 @@ final class ChannelHost
         implements OutboundBridge.Host,
                 InboundBridge.Host,
                 OperationGate,
-                ConnectionListener.Host,
-                Acceptance.Settings,
+                ChannelConnection.Host,
+                Connector.Host,
                 MessagePort {
     private final AbstractRdmaChannel channel;
 
@@ -76,7 +75,7 @@ final class ChannelHost
 
     @Override
     public @Nullable MessageConnection connection0() {
-        return channel.connection0();
+        return channel.connection().open0();
     }
 
     @Override
@@ -86,12 +85,12 @@ final class ChannelHost
 
     @Override
     public MemoryDomain domain0() {
-        return channel.sharedMemory();
+        return channel.connection().sharedMemory();
     }
 
     @Override
     public boolean readSinkNeedsRemoteWrite0() {
-        return channel.capabilities().readSinkNeedsRemoteWrite();
+        return channel.connection().capabilities().readSinkNeedsRemoteWrite();
     }
 
     @Override
@@ -106,7 +105,7 @@ final class ChannelHost
 
     @Override
     public void abort0(Throwable cause) {
-        MessageConnection open = channel.connection0();
+        MessageConnection open = channel.connection().open0();
         if (open != null) {
             open.abort(cause);
         }
@@ -137,16 +136,6 @@ final class ChannelHost
     // ---- the connection's events
 
     @Override
-    public @Nullable InetSocketAddress local0() {
-        return channel.local0();
-    }
-
-    @Override
-    public @Nullable InetSocketAddress remote0() {
-        return channel.remote0();
-    }
-
-    @Override
     public boolean isOpen() {
         return channel.isOpen();
     }
@@ -157,8 +146,8 @@ final class ChannelHost
     }
 
     @Override
-    public void onPrepared0(Endpoint prepared) {
-        channel.onPrepared0(prepared);
+    public void onPrepared0(ChannelBuffers buffers) {
+        channel.onPrepared0(buffers);
     }
 
     @Override
@@ -191,26 +180,26 @@ final class ChannelHost
         channel.onInactive0(cause);
     }
 
-    // ---- accepting
+    // ---- binding and connecting
 
     @Override
-    public MessageOptions messageOptions() {
-        return channel.options().messageOptions();
+    public MessageConnection begin0(RdmaProvider provider, Role role, MessageOptions options) {
+        return channel.begin0(provider, role, options);
     }
 
     @Override
-    public @Nullable PreSharedKeys preSharedKeys() {
-        return channel.options().preSharedKeys();
+    public Exception forBind0(RdmaException cause) {
+        return channel.forBind0(cause);
     }
 
     @Override
-    public byte[] answer(byte[] own) {
-        return channel.options().privateData(RdmaChannelOption.ACCEPT_PRIVATE_DATA, own);
+    public Throwable forConnect0(Throwable cause) {
+        return channel.forConnect0(cause);
     }
 
     @Override
-    public EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData) {
-        return channel.options().endpointOptions(provider, privateData);
+    public void close0() {
+        channel.unsafe().close(channel.unsafe().voidPromise());
     }
 
     // ---- the short form
@@ -227,22 +216,22 @@ final class ChannelHost
 
     @Override
     public void announce0(int features) {
-        channel.announce0(features);
+        channel.connection().announce0(features);
     }
 
     @Override
     public boolean peerTakes0(int feature) {
-        return channel.peerTakes0(feature);
+        return channel.connection().peerTakes0(feature);
     }
 
     @Override
     public long arrivalNanos0() {
-        return channel.arrivalNanos0();
+        return channel.connection().arrivalNanos0();
     }
 
     @Override
     public @Nullable ConnectionStat stat() {
-        return channel.stat();
+        return channel.connection().stat();
     }
 
     @Override

@@ -58,7 +58,7 @@ public final class FrameLogger extends ChannelDuplexHandler {
             return;
         }
         String id = id(channel);
-        channel.setFrameListener0(new Frame.Listener() {
+        channel.connection().observe0(new Frame.Listener() {
             @Override
             public void onFrameSent(Frame frame) {
                 log.debug("{} > {}", id, frame);
@@ -74,7 +74,7 @@ public final class FrameLogger extends ChannelDuplexHandler {
     @Override
     public void handlerRemoved(ChannelHandlerContext context) {
         if (context.channel() instanceof AbstractRdmaChannel channel) {
-            channel.setFrameListener0(null);
+            channel.connection().observe0(null);
         }
     }
 

@@ -32,6 +32,7 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.channel.ConnectAttempt;
 import org.verbena.api.internal.channel.HalfClose;
+import org.verbena.api.internal.channel.OutboundBridge;
 import org.verbena.api.internal.ladder.LadderConnect;
 import org.verbena.api.internal.ladder.LadderInbound;
 import org.verbena.api.internal.ladder.LadderMemory;
@@ -422,7 +423,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         }
         if (!buffer.isReadable()) {
             buffer.release();
-            return AbstractRdmaChannel.EMPTY_MESSAGE;
+            return OutboundBridge.EMPTY_MESSAGE;
         }
         return buffer;
     }
@@ -560,7 +561,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         if (used
                 instanceof
                 RdmaSocketChannel) { // which may be without credits; a socket just has what this channel counts
-            buffer.setUserDefinedWritability(AbstractRdmaChannel.CREDIT_FLAG, writable);
+            buffer.setUserDefinedWritability(OutboundBridge.CREDIT_FLAG, writable);
         }
         if (writable) {
             host.flushAgain0();

@@ -11,6 +11,7 @@ import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.option.ConnectionSettings;
 import org.verbena.api.internal.option.OptionRow;
 import org.verbena.api.internal.option.TableConfig;
 import org.verbena.transport.Framing;
@@ -24,7 +25,7 @@ import org.verbena.transport.spi.RdmaProvider;
  *
  * @param <C> the interface that setters return
  */
-class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
+class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implements ConnectionSettings {
 
     /**
      * Bytes that wait or are under way before a channel turns unwritable, and at which it turns writable again. More
@@ -171,8 +172,8 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
         return get(RdmaChannelOption.FRAMING);
     }
 
-    /** The keys that the ends prove to each other; null for none. */
-    @Nullable PreSharedKeys preSharedKeys() {
+    @Override
+    public final @Nullable PreSharedKeys preSharedKeys() {
         return getOption(RdmaChannelOption.PRE_SHARED_KEYS);
     }
 
@@ -181,14 +182,17 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
         return get(RdmaChannelOption.REGISTERED_ALLOCATOR);
     }
 
-    /**
-     * What goes to the peer with the connect request or its acceptance.
-     *
-     * @param option {@code CONNECT_PRIVATE_DATA} or {@code ACCEPT_PRIVATE_DATA}
-     * @param ofProtocol what the framing sends there
-     * @throws IllegalArgumentException the option is set, and the framing has its own
-     */
-    byte[] privateData(ChannelOption<byte[]> option, byte[] ofProtocol) {
+    @Override
+    public final byte[] connectData(byte[] ofProtocol) {
+        return privateData(RdmaChannelOption.CONNECT_PRIVATE_DATA, ofProtocol);
+    }
+
+    @Override
+    public final byte[] acceptData(byte[] ofProtocol) {
+        return privateData(RdmaChannelOption.ACCEPT_PRIVATE_DATA, ofProtocol);
+    }
+
+    private byte[] privateData(ChannelOption<byte[]> option, byte[] ofProtocol) {
         byte[] chosen = getOption(option);
         if (chosen == null) {
             return ofProtocol;
@@ -238,7 +242,8 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
         headerBytes = bytes;
     }
 
-    MessageOptions messageOptions() {
+    @Override
+    public final MessageOptions messageOptions() {
         try {
             return newMessageOptions();
         } catch (IllegalArgumentException complaint) {
@@ -268,7 +273,8 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
         return MessageOptions.GREATEST_DEFAULT_DEPTH;
     }
 
-    EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData) {
+    @Override
+    public final EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData) {
         int depth = get(RdmaChannelOption.RECEIVE_DEPTH);
         int sges = get(RdmaChannelOption.MAX_SGES);
         return new EndpointOptions.Builder()

@@ -158,7 +158,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
 
     private void shutdownInput0(ChannelPromise promise) {
         assert eventLoop().inEventLoop();
-        MessageConnection open = connection0();
+        MessageConnection open = connection().open0();
         if (!isActive() || open == null) {
             promise.tryFailure(isOpen() ? new NotYetConnectedException() : new ClosedChannelException());
             return;
@@ -173,7 +173,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
 
     private void shutdownOutput0(ChannelPromise promise) {
         assert eventLoop().inEventLoop();
-        MessageConnection open = connection0();
+        MessageConnection open = connection().open0();
         ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
         if (!isActive() || open == null || outbound == null) {
             promise.tryFailure(
@@ -190,7 +190,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     }
 
     private void endOutput0(ChannelPromise promise) {
-        MessageConnection open = connection0();
+        MessageConnection open = connection().open0();
         if (open == null) {
             promise.tryFailure(new ClosedChannelException());
             return;

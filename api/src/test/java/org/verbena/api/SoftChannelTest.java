@@ -287,7 +287,7 @@ class SoftChannelTest extends ChannelSuite {
             assertThat(peer.eventLoop()).as("the test's two loops").isNotSameAs(client.eventLoop());
             CountDownLatch answers = new CountDownLatch(3);
             client.eventLoop()
-                    .execute(() -> client.setFrameListener0(new Frame.Listener() {
+                    .execute(() -> client.connection().observe0(new Frame.Listener() {
                         @Override
                         public void onFrameSent(Frame frame) {}
 

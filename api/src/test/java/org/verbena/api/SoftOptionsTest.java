@@ -117,7 +117,7 @@ class SoftOptionsTest extends ApiSuite {
             RdmaChannel peer = server.next();
             AtomicInteger messageFrames = new AtomicInteger();
             client.eventLoop()
-                    .execute(() -> client.setFrameListener0(new Frame.Listener() {
+                    .execute(() -> client.connection().observe0(new Frame.Listener() {
                         @Override
                         public void onFrameSent(Frame frame) {
                             if (frame.messageBytes() > 0) {

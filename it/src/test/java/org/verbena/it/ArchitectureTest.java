@@ -298,8 +298,15 @@ class ArchitectureTest {
                 Map.entry(internal + "datagram", List.of()),
                 Map.entry(internal + "stat", List.of(internal + "memory")),
                 Map.entry(internal + "loop", List.of(internal + "stat")),
-                Map.entry(internal + "channel", List.of(internal + "loop", internal + "stat", internal + "memory")),
-                Map.entry(internal + "server", List.of(internal + "loop", internal + "stat")),
+                Map.entry(
+                        internal + "channel",
+                        List.of(
+                                internal + "loop",
+                                internal + "stat",
+                                internal + "memory",
+                                internal + "option",
+                                api + ".queuepair")),
+                Map.entry(internal + "server", List.of(internal + "loop", internal + "stat", internal + "option")),
                 Map.entry(internal + "request", List.of(internal + "loop", internal + "stat", api + ".ladder")),
                 Map.entry(
                         internal + "ladder",

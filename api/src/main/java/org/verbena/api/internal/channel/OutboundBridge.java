@@ -3,7 +3,9 @@ package org.verbena.api.internal.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufHolder;
+import io.netty.buffer.EmptyByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
 import io.netty.channel.FileRegion;
@@ -48,6 +50,15 @@ public final class OutboundBridge {
 
         ByteBufAllocator alloc();
     }
+
+    /**
+     * Stands for a message without bytes. Netty puts {@link Unpooled#EMPTY_BUFFER} in place of a message that was
+     * cancelled; with this one instead, the two can be told apart.
+     */
+    public static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
+
+    /** Which of a {@code ChannelOutboundBuffer}'s flags tells that credits have run out. */
+    public static final int CREDIT_FLAG = 1;
 
     private final Host host;
     private final OperationCallback onSent = this::onSent0;
@@ -115,6 +126,17 @@ public final class OutboundBridge {
             left = flushedMessages(outbound) - handedOver;
         }
         handOverFlushed(outbound, open);
+    }
+
+    /** Credits have come back or run out. */
+    public void onCredits(boolean writable) {
+        ChannelOutboundBuffer outbound = host.outboundBuffer();
+        if (outbound != null) {
+            outbound.setUserDefinedWritability(CREDIT_FLAG, writable);
+            if (writable) {
+                host.flushAgain0();
+            }
+        }
     }
 
     /** The connection has ended: nothing more is handed over. */

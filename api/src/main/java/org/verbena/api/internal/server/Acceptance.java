@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.option.ConnectionSettings;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
-import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.protocol.connection.MessageConnection;
@@ -25,19 +25,6 @@ import org.verbena.transport.spi.RdmaProvider;
 /** A peer's connection request, which is accepted or rejected, once. Event loop only. */
 public final class Acceptance {
     private static final Logger LOG = LoggerFactory.getLogger(Acceptance.class);
-
-    /** The channel's options, as far as accepting needs them. */
-    public interface Settings {
-        MessageOptions messageOptions();
-
-        /** The keys of which a peer has to prove one; null for none. */
-        @Nullable PreSharedKeys preSharedKeys();
-
-        /** The private data to answer with: the program's, or this. */
-        byte[] answer(byte[] own);
-
-        EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData);
-    }
 
     private static final byte[] DROPPED = "the server dropped the connection".getBytes(StandardCharsets.US_ASCII);
 
@@ -81,7 +68,7 @@ public final class Acceptance {
     public @Nullable Endpoint accept(
             IoEventLoop loop,
             @Nullable Reception server,
-            Settings config,
+            ConnectionSettings config,
             Consumer<byte[]> onPrivateData,
             BiFunction<RdmaProvider, MessageOptions, MessageConnection> begin) {
         RdmaProvider provider = LoopGroup.providerOf(loop);
@@ -111,7 +98,7 @@ public final class Acceptance {
                 .helloTimeoutMillis(Math.min(options.helloTimeoutMillis(), limits.timeoutMillis()))
                 .build();
         MessageConnection accepting = begin.apply(provider, options);
-        byte[] answer = config.answer(accepting.privateData());
+        byte[] answer = config.acceptData(accepting.privateData());
         EndpointOptions wanted = config.endpointOptions(provider, answer);
         wanted = wanted.toBuilder()
                 .connectTimeoutMillis(Math.min(wanted.connectTimeoutMillis(), limits.timeoutMillis()))

@@ -1,0 +1,347 @@
+package org.verbena.api.internal.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
+import java.net.InetSocketAddress;
+import java.nio.channels.NotYetConnectedException;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.internal.stat.ConnectionStat;
+import org.verbena.api.internal.stat.ProviderAccount;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.Frame;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageListener;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.RdmaProvider;
+
+/**
+ * The one connection of a channel, from its beginning to its end: its addresses, its device, its figures. Forwards its
+ * events to the channel, the inbound bridge, or the connection's clock. Event loop only, but for what says otherwise.
+ */
+public final class ChannelConnection implements MessageListener {
+    /** The channel, as far as its connection's events concern it. Event loop only. */
+    public interface Host {
+        boolean isOpen();
+
+        /** Takes what arrives to the pipeline. */
+        InboundBridge inbound0();
+
+        /** The device is known, and so is its memory. */
+        void onPrepared0(ChannelBuffers buffers);
+
+        /** Both ends have agreed. */
+        void onActive0(MessageConnection active);
+
+        /** The peer has ended its half. */
+        void onPeerEnd0();
+
+        /** The peer has written with immediate data. */
+        void onImmediate0(int immediateData, int lengthBytes);
+
+        /** The peer has invalidated a key. */
+        void onInvalidated0(int remoteKey);
+
+        /** Credits have come back or run out. */
+        void onWritability0(MessageConnection from, boolean writable);
+
+        /** The connection has ended. */
+        void onInactive0(@Nullable Throwable cause);
+    }
+
+    /** What the endpoint tells once its device is known. */
+    private record Device(EndpointCapabilities capabilities, MemoryDomain memory, MemoryDomain sharedMemory) {}
+
+    private final Host channel;
+
+    // Written by the loop, read by any thread. Clock and stat are set before the connection can report anything.
+    private volatile @Nullable InetSocketAddress local;
+    private volatile @Nullable InetSocketAddress remote;
+    private volatile @Nullable Device device;
+    private volatile @Nullable ConnectionClock clock;
+    private volatile @Nullable ConnectionStat stat;
+    private volatile @Nullable MessageConnection connection;
+
+    // Confined to the event loop.
+    private Frame.@Nullable Listener frameListener;
+    private int announced;
+    private @Nullable ProviderAccount account;
+    private @Nullable Endpoint endpoint;
+    private boolean over;
+
+    public ChannelConnection(Host channel) {
+        this.channel = channel;
+    }
+
+    // ---- any thread
+
+    /** Whether it has begun, with the options that the channel had then. */
+    public boolean hasBegun() {
+        return connection != null;
+    }
+
+    /** The connection, also after its end; null before it has begun. */
+    public @Nullable MessageConnection begun() {
+        return connection;
+    }
+
+    /** This end's address, as far as it is known. */
+    public @Nullable InetSocketAddress local() {
+        return local;
+    }
+
+    /** The peer's. */
+    public @Nullable InetSocketAddress remote() {
+        return remote;
+    }
+
+    /** The domain of memory for the peer only. */
+    public MemoryDomain memory() {
+        return device().memory();
+    }
+
+    /** The domain of memory for all peers. */
+    public MemoryDomain sharedMemory() {
+        return device().sharedMemory();
+    }
+
+    public EndpointCapabilities capabilities() {
+        return device().capabilities();
+    }
+
+    private Device device() {
+        Device known = device;
+        if (known == null) {
+            throw new NotYetConnectedException();
+        }
+        return known;
+    }
+
+    public MessageStatistics statistics() {
+        MessageConnection begun = connection;
+        return begun == null ? MessageStatistics.NONE : begun.statistics();
+    }
+
+    /** What {@code verbena stat} shows of it; null if that is switched off, or nothing has begun. */
+    public @Nullable ConnectionStat stat() {
+        return stat;
+    }
+
+    // ---- before it begins
+
+    /** The channel is bound, or was accepted at this address. */
+    public void local(InetSocketAddress address) {
+        local = address;
+    }
+
+    /** The peer to connect to, or that connected. */
+    public void remote(InetSocketAddress address) {
+        remote = address;
+    }
+
+    /** What this end's program tells the peer's in the handshake. */
+    public void announce0(int features) {
+        announced = features;
+    }
+
+    /** Reports each frame to an observer from now on, or to none. */
+    public void observe0(Frame.@Nullable Listener observer) {
+        frameListener = observer;
+        MessageConnection begun = connection;
+        if (begun != null) {
+            begun.setFrameListener(observer);
+        }
+    }
+
+    // ---- from its beginning to its end
+
+    /** Begins. What a provider makes of it goes to {@link #uses0}. */
+    public MessageConnection begin0(
+            EventLoop loop, RdmaProvider provider, Role role, MessageOptions options, @Nullable PreSharedKeys keys) {
+        MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, this);
+        made.limitTransfers(((RdmaEventLoop) loop)::transferBudget0);
+        made.announce(announced);
+        made.setFrameListener(frameListener);
+        if (keys != null) {
+            made.authenticate(keys);
+        }
+        clock = new ConnectionClock(loop, made);
+        ConnectionStat shown = ConnectionStat.begin0(
+                ((RdmaEventLoop) loop).stat(), provider, LoopGroup.reasonOf(loop), role, options.framing(), made);
+        if (shown != null) {
+            shown.addresses0(local, remote);
+        }
+        stat = shown;
+        made.setReading(false); // until the pipeline asks
+        connection = made;
+        ProviderAccount accountant = ProviderAccount.of(provider);
+        accountant.began(made);
+        account = accountant;
+        return made;
+    }
+
+    /** The provider has taken the connection. */
+    public void uses0(@Nullable Endpoint made) {
+        endpoint = made;
+    }
+
+    /** It could not begin. Returns whether a provider has taken it all the same, and reports its end. */
+    public boolean giveUp0() {
+        if (endpoint == null && connection != null) {
+            over = true;
+        }
+        return endpoint != null;
+    }
+
+    /** The connection; null before it has begun and after its end. */
+    public @Nullable MessageConnection open0() {
+        return over ? null : connection;
+    }
+
+    /** Something is about to be sent, which the loop may learn of by no completion. */
+    public void sending0() {
+        ConnectionStat shown = stat;
+        if (shown != null) {
+            shown.active0();
+        }
+    }
+
+    /** Whether the peer's program announced this feature; once active. */
+    public boolean peerTakes0(int feature) {
+        MessageConnection begun = connection;
+        return begun != null && (begun.peerAnnounced() & feature) != 0;
+    }
+
+    /** When the message began to come that is being read, as far as this end can tell. */
+    public long arrivalNanos0() {
+        long turnNanos = channel.inbound0().turnNanos();
+        MessageConnection begun = connection;
+        return begun == null ? turnNanos : begun.arrivalNanos(turnNanos);
+    }
+
+    /** The channel is closed. */
+    public void close0() {
+        MessageConnection open = open0();
+        if (open != null) {
+            open.abort(null);
+        }
+        if (over) {
+            settle0(true); // there is no endpoint that could report its end
+        } else if (endpoint != null) {
+            endpoint.disconnect();
+        }
+    }
+
+    /** The figures are final. Idempotent. */
+    private void settle0(boolean lost) {
+        ConnectionClock running = clock;
+        if (running != null) {
+            running.stop();
+        }
+        ConnectionStat shown = stat;
+        if (shown != null) {
+            shown.end0();
+        }
+        ProviderAccount accountant = account;
+        MessageConnection ended = connection;
+        if (accountant != null && ended != null) {
+            accountant.ended(ended, lost);
+        }
+    }
+
+    // ---- its events
+
+    /** The addresses may differ from the requested ones. */
+    @Override
+    public void onPrepared(MessageConnection from) {
+        Endpoint prepared = from.endpoint();
+        if (prepared == null) {
+            return;
+        }
+        local = prepared.localAddress();
+        remote = prepared.remoteAddress();
+        MemoryDomain domain = prepared.memoryDomain();
+        device = new Device(prepared.capabilities(), prepared.connectionMemory(), domain);
+        Objects.requireNonNull(account).uses(domain);
+        channel.onPrepared0(ChannelBuffers.of(domain));
+        ConnectionStat shown = stat;
+        if (shown != null) {
+            shown.addresses0(local, remote);
+        }
+    }
+
+    @Override
+    public void onActive(MessageConnection from, Negotiated negotiated) {
+        ConnectionStat shown = stat;
+        if (shown != null) {
+            shown.agreed0(negotiated);
+        }
+        if (channel.isOpen()) {
+            onPrepared(from);
+            channel.onActive0(from);
+        }
+    }
+
+    @Override
+    public void onMessage(MessageConnection from, ByteBuf message) {
+        channel.inbound0().onMessage(message);
+    }
+
+    @Override
+    public void onEnd(MessageConnection from) {
+        channel.onPeerEnd0();
+    }
+
+    @Override
+    public void onReadComplete(MessageConnection from) {
+        if (channel.isOpen()) {
+            channel.inbound0().endTurn();
+        }
+    }
+
+    @Override
+    public void onImmediate(MessageConnection from, int immediateData, int lengthBytes) {
+        channel.onImmediate0(immediateData, lengthBytes);
+    }
+
+    @Override
+    public void onInvalidated(MessageConnection from, int remoteKey) {
+        channel.onInvalidated0(remoteKey);
+    }
+
+    @Override
+    public void onWritabilityChanged(MessageConnection from, boolean writable) {
+        channel.onWritability0(from, writable);
+    }
+
+    @Override
+    public void onDeadline(MessageConnection from, long deadlineNanos) {
+        Objects.requireNonNull(clock).wakeAt(deadlineNanos);
+    }
+
+    /** Any thread. */
+    @Override
+    public void onResumable(MessageConnection from) {
+        Objects.requireNonNull(clock).resumeSoon();
+    }
+
+    @Override
+    public void onInactive(MessageConnection from, @Nullable Throwable cause) {
+        ConnectionStat shown = stat;
+        if (shown != null && cause != null) {
+            shown.lost0(cause);
+        }
+        over = true;
+        settle0(cause != null);
+        channel.onInactive0(cause);
+    }
+}

@@ -1,0 +1,40 @@
+package org.verbena.api.internal.option;
+
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.RdmaProvider;
+
+/** A channel's options, as far as connecting and accepting need them. */
+public interface ConnectionSettings {
+    /**
+     * What the protocol needs of them.
+     *
+     * @throws IllegalArgumentException they do not fit together
+     */
+    MessageOptions messageOptions();
+
+    /** The keys of which a peer has to prove one; null for none. */
+    @Nullable PreSharedKeys preSharedKeys();
+
+    /**
+     * The private data to connect with: the program's, or this.
+     *
+     * @throws IllegalArgumentException the program has set some, and the framing has its own
+     */
+    byte[] connectData(byte[] ofProtocol);
+
+    /**
+     * The private data to accept with: the program's, or this.
+     *
+     * @throws IllegalArgumentException the program has set some, and the framing has its own
+     */
+    byte[] acceptData(byte[] ofProtocol);
+
+    /** What a provider needs of them. */
+    EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData);
+
+    /** The time limit for connecting; 0 for none. */
+    int getConnectTimeoutMillis();
+}
