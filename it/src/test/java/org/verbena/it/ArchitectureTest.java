@@ -295,7 +295,7 @@ class ArchitectureTest {
         Map<String, List<String>> below = Map.ofEntries(
                 Map.entry(internal + "memory", List.of()),
                 Map.entry(internal + "option", List.of()),
-                Map.entry(internal + "datagram", List.of()),
+                Map.entry(internal + "datagram", List.of(internal + "channel")),
                 Map.entry(internal + "stat", List.of(internal + "memory")),
                 Map.entry(internal + "loop", List.of(internal + "stat")),
                 Map.entry(

@@ -1,7 +1,8 @@
 package org.verbena.api.datagram;
 
+import static java.util.Objects.requireNonNull;
+
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelMetadata;
@@ -9,7 +10,6 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoop;
-import io.netty.channel.MaxMessagesRecvByteBufAllocator;
 import io.netty.channel.socket.DatagramChannel;
 import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.channel.socket.DatagramPacket;
@@ -19,33 +19,29 @@ import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.SocketAddress;
 import java.net.SocketException;
-import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.ArrayDeque;
-import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.internal.channel.ConnectAttempt;
 import org.verbena.api.internal.channel.DelegatingUnsafe;
-import org.verbena.api.internal.channel.SocketExceptions;
+import org.verbena.api.internal.datagram.DatagramConnector;
 import org.verbena.api.internal.datagram.DatagramCounters;
 import org.verbena.api.internal.datagram.DatagramDestinations;
 import org.verbena.api.internal.datagram.DatagramGroups;
 import org.verbena.api.internal.datagram.DatagramInbound;
 import org.verbena.api.internal.datagram.DatagramOutbound;
+import org.verbena.api.internal.datagram.DatagramReader;
 import org.verbena.api.internal.datagram.Outgoing;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.DatagramPeer;
-import org.verbena.transport.MessageTooLargeException;
-import org.verbena.transport.RdmaException;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.spi.DatagramArrival;
@@ -102,7 +98,9 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     private final DatagramCounters counters = new DatagramCounters();
     private final Handler handler = new Handler();
     private final DatagramDestinations destinations = new DatagramDestinations(handler, System::nanoTime);
+    private final DatagramConnector connector = new DatagramConnector(handler, destinations);
     private final DatagramGroups groups = new DatagramGroups();
+    private final DatagramReader reader = new DatagramReader(this, METADATA.defaultMaxMessagesPerRead());
     private final Runnable closeWithLoop = this::closeWithLoop0;
     private final ArrayDeque<ChannelPromise> closing = new ArrayDeque<>(1);
 
@@ -117,16 +115,9 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     private @Nullable DatagramEndpoint endpoint;
     private @Nullable DatagramInbound inbound;
     private @Nullable DatagramOutbound outbound;
-    private @Nullable ChannelPromise openPromise;
-    private @Nullable ChannelPromise connectPromise;
-    private @Nullable InetSocketAddress connectingTo;
-    private @Nullable DatagramDestination connecting;
-
-    /** The queue pair that alone is listened to. */
+    /** The only queue pair whose datagrams are read; null for all. */
     private @Nullable DatagramPeer connectedPeer;
 
-    private boolean readPending;
-    private boolean isDeliveryScheduled;
     private boolean isEndpointClosed;
 
     /** Why the endpoint ended, for the writes that it did not send. */
@@ -292,101 +283,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         throw new UnsupportedOperationException("binding takes time");
     }
 
-    private void bind0(SocketAddress localAddress, ChannelPromise promise) {
-        assert eventLoop().inEventLoop();
-        if (!promise.setUncancellable()) {
-            return;
-        }
-        if (state != State.OPEN) {
-            promise.tryFailure(state == State.CLOSED ? new ClosedChannelException() : alreadyBound(localAddress));
-            return;
-        }
-        openPromise = promise;
-        try {
-            open0(ConnectAttempt.resolved(localAddress, "bind to "), null);
-        } catch (RuntimeException refused) {
-            openPromise = null;
-            promise.tryFailure(forBind0(refused));
-            unsafe().close(unsafe().voidPromise());
-        }
-    }
-
-    private static IllegalStateException alreadyBound(SocketAddress localAddress) {
-        return new IllegalStateException("bind to " + localAddress + ": the channel is bound, or being bound, already");
-    }
-
-    private static Throwable forBind0(Throwable cause) {
-        return cause instanceof RdmaException refused ? SocketExceptions.bind(refused) : cause;
-    }
-
-    private void open0(InetSocketAddress local, @Nullable InetSocketAddress toward) {
-        RdmaProvider provider = Objects.requireNonNull(LoopGroup.providerOf(eventLoop()));
-        endpoint = provider.openDatagrams((IoEventLoop) eventLoop(), local, toward, config.datagramOptions(), handler);
-        state = State.OPENING;
-    }
-
-    private void connect0(SocketAddress remote, @Nullable SocketAddress local, ChannelPromise promise) {
-        assert eventLoop().inEventLoop();
-        if (!promise.setUncancellable()) {
-            return;
-        }
-        if (state == State.CLOSED) {
-            promise.tryFailure(new ClosedChannelException());
-            return;
-        }
-        if (connectPromise != null || remoteAddress != null || state == State.OPENING) {
-            promise.tryFailure(new IllegalStateException("connect to " + remote
-                    + ": the channel is connected, or being bound or connected: disconnect it first"));
-            return;
-        }
-        if (local != null && state == State.ACTIVE) {
-            promise.tryFailure(alreadyBound(local));
-            return;
-        }
-        boolean opens = state == State.OPEN;
-        try {
-            InetSocketAddress address = ConnectAttempt.resolved(remote, "connect to ");
-            connectPromise = promise;
-            connectingTo = address;
-            if (opens) {
-                open0(local == null ? wildcardLike(address) : ConnectAttempt.resolved(local, "bind to "), address);
-            } else {
-                startConnecting0();
-            }
-        } catch (RuntimeException refused) {
-            failConnect0(refused);
-            if (opens) {
-                unsafe().close(unsafe().voidPromise());
-            }
-        }
-    }
-
-    private static InetSocketAddress wildcardLike(InetSocketAddress address) {
-        try {
-            return new InetSocketAddress(
-                    InetAddress.getByAddress(new byte[address.getAddress().getAddress().length]), 0);
-        } catch (UnknownHostException impossible) {
-            throw new IllegalStateException("as many bytes as an address has are one", impossible);
-        }
-    }
-
-    private void startConnecting0() {
-        InetSocketAddress address = Objects.requireNonNull(connectingTo);
-        DatagramEndpoint open = Objects.requireNonNull(endpoint);
-        connecting = address instanceof RdmaDatagramAddress known
-                ? open.resolve(known.peer())
-                : open.resolve(address, handler.timeoutMillis0());
-    }
-
-    private void connected0(DatagramDestination found) {
-        ChannelPromise promise = Objects.requireNonNull(connectPromise);
-        InetSocketAddress address = Objects.requireNonNull(connectingTo);
-        connectPromise = null;
-        connectingTo = null;
-        connecting = null;
-        remoteAddress = address;
-        destinations.adopt(address, found);
-        listenTo0(found.peer());
+    private void activate0(ChannelPromise promise) {
         boolean wasActive = isActive();
         state = State.ACTIVE;
         promise.trySuccess();
@@ -397,21 +294,11 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
 
     /** From now on, what others send is dropped. */
     private void listenTo0(@Nullable DatagramPeer peer) {
-        // A group sends nothing itself: whoever is in it may answer.
+        // A group sends nothing itself: all who are in it may answer.
         connectedPeer = peer == null || peer.queuePairNumber() == DatagramPeer.MULTICAST ? null : peer;
         DatagramInbound receives = inbound;
         if (receives != null) {
             receives.forgetAddresses0();
-        }
-    }
-
-    private void failConnect0(Throwable cause) {
-        ChannelPromise promise = connectPromise;
-        connectPromise = null;
-        connectingTo = null;
-        connecting = null;
-        if (promise != null) {
-            promise.tryFailure(cause);
         }
     }
 
@@ -422,26 +309,16 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         ChannelBuffers pools = ChannelBuffers.of(open.memoryDomain());
         pools.attach(eventLoop());
         MessageBuffers buffers = ChannelBuffers.SOURCE.forDomain(open.memoryDomain());
-        inbound = new DatagramInbound(handler, eventLoop(), open, buffers, counters);
+        DatagramInbound receives = new DatagramInbound(handler, eventLoop(), open, buffers, counters);
+        inbound = receives;
+        reader.begin0(receives);
         outbound = new DatagramOutbound(open, buffers, counters);
         config.registeredAllocator(pools.allocator());
         boundAddress = open.localAddress();
         self = open.self();
         maxDatagramBytes = open.capabilities().maxDatagramBytes();
-        inbound.replenish0();
-        if (connectPromise != null) {
-            startConnecting0();
-            return;
-        }
-        state = State.ACTIVE;
-        ChannelPromise promise = openPromise;
-        openPromise = null;
-        if (promise != null) {
-            promise.trySuccess();
-        }
-        if (isActive()) {
-            pipeline().fireChannelActive();
-        }
+        receives.replenish0();
+        connector.onOpened0();
     }
 
     @Override
@@ -462,7 +339,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
                 group,
                 networkInterface,
                 promise,
-                () -> groups.join(Objects.requireNonNull(endpoint), group, source, handler.timeoutMillis0(), promise));
+                () -> groups.join(requireNonNull(endpoint), group, source, handler.timeoutMillis0(), promise));
     }
 
     @Override
@@ -488,7 +365,12 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         run(
                 () -> {
                     try {
-                        requireGroup0(group, networkInterface);
+                        DatagramGroups.requireMulticast(group);
+                        requireActive0();
+                        DatagramGroups.requireInterface(
+                                group,
+                                networkInterface,
+                                requireNonNull(boundAddress).getAddress());
                     } catch (RuntimeException | SocketException | ClosedChannelException refused) {
                         promise.tryFailure(refused);
                         return;
@@ -499,23 +381,12 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         return promise;
     }
 
-    private void requireGroup0(InetAddress group, @Nullable NetworkInterface networkInterface)
-            throws SocketException, ClosedChannelException {
-        if (!group.isMulticastAddress()) {
-            throw new IllegalArgumentException(group + " is not a multicast address");
-        }
-        if (state == State.CLOSED) {
+    private void requireActive0() throws ClosedChannelException {
+        if (state == State.CLOSED || !closing.isEmpty()) {
             throw new ClosedChannelException();
         }
-        InetSocketAddress bound = boundAddress;
-        if (state != State.ACTIVE || bound == null) {
+        if (state != State.ACTIVE) {
             throw new NotYetConnectedException();
-        }
-        if (networkInterface != null
-                && !networkInterface.equals(NetworkInterface.getByInetAddress(bound.getAddress()))) {
-            throw new UnsupportedOperationException("the group " + group.getHostAddress() + " cannot be joined on "
-                    + networkInterface.getName() + ": a queue pair belongs to one device, and this one is at "
-                    + bound.getAddress().getHostAddress() + "; bind a channel to the other one");
         }
     }
 
@@ -523,42 +394,13 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
 
     @Override
     protected void doBeginRead() {
-        readPending = true;
-        DatagramInbound receives = inbound;
-        if (receives != null && !receives.isEmpty() && !isDeliveryScheduled) {
-            isDeliveryScheduled = true;
-            eventLoop().execute(() -> {
-                isDeliveryScheduled = false;
-                deliver0();
-            });
-        }
+        reader.read0();
     }
 
     /** Auto-read was switched off. */
     void stopReading() {
         if (isRegistered()) {
-            run(() -> readPending = false, ended -> {});
-        }
-    }
-
-    private void deliver0() {
-        DatagramInbound receives = inbound;
-        if (receives == null || !readPending || state != State.ACTIVE) {
-            return;
-        }
-        int most = config.getRecvByteBufAllocator() instanceof MaxMessagesRecvByteBufAllocator limits
-                ? limits.maxMessagesPerRead()
-                : METADATA.defaultMaxMessagesPerRead();
-        int delivered = 0;
-        DatagramPacket packet;
-        while (delivered < most && readPending && isOpen() && (packet = receives.poll0()) != null) {
-            delivered++;
-            pipeline().fireChannelRead(packet);
-        }
-        if (delivered > 0) {
-            receives.replenish0();
-            readPending = false;
-            pipeline().fireChannelReadComplete(); // with auto-read on, this asks for more
+            run(reader::stop0, ended -> {});
         }
     }
 
@@ -569,29 +411,13 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         Outgoing outgoing;
         DatagramDestinations.Entry recipient;
         try {
-            if (state == State.CLOSED || !closing.isEmpty()) {
-                throw new ClosedChannelException();
-            }
-            if (state != State.ACTIVE) {
-                throw new NotYetConnectedException();
-            }
-            ByteBuf content = contentOf(message);
-            if (content.readableBytes() > maxDatagramBytes) {
-                throw new MessageTooLargeException(
-                        "a datagram of " + content.readableBytes()
-                                + " bytes is longer than the MTU of this device, which is " + maxDatagramBytes
-                                + ": send shorter ones, or use a connection",
-                        content.readableBytes(),
-                        maxDatagramBytes);
-            }
-            recipient = destinations.find(recipientOf(message));
+            requireActive0();
+            ByteBuf content = Outgoing.contentOf(message, maxDatagramBytes);
+            recipient = destinations.find(Outgoing.recipientOf(message, remoteAddress));
             outgoing = message instanceof RdmaDatagramPacket own
                     ? new Outgoing(content, recipient, own.hasImmediateData(), own.immediateData())
                     : new Outgoing(
-                            content,
-                            recipient,
-                            true,
-                            Objects.requireNonNull(self).queuePairNumber());
+                            content, recipient, true, requireNonNull(self).queuePairNumber());
             if (recipient.ready() == null) {
                 destinations.await(recipient, outgoing, promise);
                 return;
@@ -603,30 +429,6 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
             return;
         }
         netty.write(outgoing.use(), promise);
-    }
-
-    private static ByteBuf contentOf(Object message) {
-        if (message instanceof ByteBuf content) {
-            return content;
-        }
-        if (message instanceof AddressedEnvelope<?, ?> envelope && envelope.content() instanceof ByteBuf content) {
-            return content;
-        }
-        throw new UnsupportedOperationException("a datagram is a " + DatagramPacket.class.getSimpleName()
-                + ", another AddressedEnvelope of a ByteBuf, or a ByteBuf on a connected channel, not a "
-                + message.getClass().getName());
-    }
-
-    private InetSocketAddress recipientOf(Object message) {
-        SocketAddress given = message instanceof AddressedEnvelope<?, ?> envelope ? envelope.recipient() : null;
-        InetSocketAddress connected = remoteAddress;
-        if (given != null) {
-            return ConnectAttempt.resolved(given, "write to ");
-        }
-        if (connected == null) {
-            throw new NotYetConnectedException();
-        }
-        return connected;
     }
 
     /** Only what {@link #write0} has made comes here. */
@@ -689,12 +491,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         }
         destinations.close(cause);
         groups.close(cause);
-        failConnect0(cause);
-        ChannelPromise promise = openPromise;
-        openPromise = null;
-        if (promise != null) {
-            promise.tryFailure(cause);
-        }
+        connector.fail0(cause);
         DatagramEndpoint open = endpoint;
         if (open != null) {
             open.close();
@@ -711,12 +508,14 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
 
         @Override
         public void bind(SocketAddress local, ChannelPromise promise) {
-            bind0(local, promise);
+            assert eventLoop().inEventLoop();
+            connector.bind0(local, promise);
         }
 
         @Override
         public void connect(SocketAddress remote, @Nullable SocketAddress local, ChannelPromise promise) {
-            connect0(remote, local, promise);
+            assert eventLoop().inEventLoop();
+            connector.connect0(remote, local, promise);
         }
 
         @Override
@@ -740,7 +539,8 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     private final class ClosingUnsafe extends AbstractUnsafe {
         @Override
         public void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-            connect0(remote, local, promise);
+            assert eventLoop().inEventLoop();
+            connector.connect0(remote, local, promise);
         }
 
         @Override
@@ -756,7 +556,8 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         }
     }
 
-    private final class Handler implements DatagramHandler, DatagramDestinations.Host, DatagramInbound.Host {
+    private final class Handler
+            implements DatagramHandler, DatagramConnector.Host, DatagramDestinations.Host, DatagramInbound.Host {
 
         // ---- the endpoint's events
 
@@ -771,17 +572,10 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
             if (receives != null) {
                 receives.forgetAddresses0();
             }
-            if (destination.equals(connecting)) {
-                if (cause == null) {
-                    connected0(destination);
-                } else {
-                    boolean opens = state == State.OPENING;
-                    failConnect0(cause);
-                    if (opens) {
-                        unsafe().close(unsafe().voidPromise());
-                    }
-                }
-            } else if (destinations.onResolved(destination, cause)) {
+            if (connector.onResolved0(destination, cause)) {
+                return;
+            }
+            if (destinations.onResolved(destination, cause)) {
                 InetSocketAddress connected = remoteAddress;
                 DatagramPeer peer = connected == null ? null : destinations.peerOf(connected);
                 if (peer != null) {
@@ -827,7 +621,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         public void onCompletionsHandled(DatagramEndpoint from) {
             DatagramInbound receives = inbound;
             if (receives != null && isOpen()) {
-                deliver0();
+                reader.deliver0();
                 receives.replenish0();
             }
             ChannelOutboundBuffer flushed = unsafe().outboundBuffer();
@@ -862,13 +656,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
             if (sends != null && flushed != null && cause != null) {
                 sends.failRest(flushed, cause);
             }
-            ChannelPromise promise = openPromise;
-            openPromise = null;
-            if (promise != null && cause != null) {
-                promise.tryFailure(forBind0(cause));
-            } else if (connectPromise != null && cause != null) {
-                failConnect0(cause);
-            } else if (cause != null) {
+            if (cause != null && !connector.fail0(cause)) {
                 pipeline().fireExceptionCaught(cause);
             }
             unsafe().close(unsafe().voidPromise());
@@ -877,8 +665,46 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         // ---- the parts' view of the channel
 
         @Override
+        public boolean isOpen() {
+            return RdmaDatagramChannel.this.isOpen();
+        }
+
+        @Override
+        public boolean isActive() {
+            return RdmaDatagramChannel.this.isActive();
+        }
+
+        @Override
+        public boolean isConnected() {
+            return RdmaDatagramChannel.this.isConnected();
+        }
+
+        @Override
+        public void open0(InetSocketAddress local, @Nullable InetSocketAddress toward) {
+            RdmaProvider provider = requireNonNull(LoopGroup.providerOf(eventLoop()));
+            endpoint = provider.openDatagrams((IoEventLoop) eventLoop(), local, toward, config.datagramOptions(), this);
+            state = State.OPENING;
+        }
+
+        @Override
+        public void onConnected0(InetSocketAddress address, DatagramDestination found) {
+            remoteAddress = address;
+            listenTo0(found.peer());
+        }
+
+        @Override
+        public void activate0(ChannelPromise promise) {
+            RdmaDatagramChannel.this.activate0(promise);
+        }
+
+        @Override
+        public void close0() {
+            unsafe().close(unsafe().voidPromise());
+        }
+
+        @Override
         public DatagramEndpoint endpoint0() {
-            return Objects.requireNonNull(endpoint);
+            return requireNonNull(endpoint);
         }
 
         @Override

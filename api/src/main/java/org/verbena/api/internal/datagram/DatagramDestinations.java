@@ -157,7 +157,8 @@ public final class DatagramDestinations {
         return recent;
     }
 
-    private DatagramDestination start(InetSocketAddress address) {
+    /** Looks up where to send to. */
+    DatagramDestination start(InetSocketAddress address) {
         DatagramPeer named = host.named0(address);
         return named == null
                 ? host.endpoint0().resolve(address, host.timeoutMillis0())

@@ -3,6 +3,8 @@ package org.verbena.api.internal.datagram;
 import io.netty.channel.ChannelPromise;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -49,6 +51,29 @@ public final class DatagramGroups {
 
     private final Map<InetAddress, Group> groups = new HashMap<>();
     private int filters;
+
+    /** Refuses an address that is none of a group. */
+    public static void requireMulticast(InetAddress group) {
+        if (!group.isMulticastAddress()) {
+            throw new IllegalArgumentException(group + " is not a multicast address");
+        }
+    }
+
+    /**
+     * Refuses another interface than the device's.
+     *
+     * @param group to join or leave
+     * @param asked the interface; null for the one that the channel is bound to
+     * @param bound the channel's address
+     */
+    public static void requireInterface(InetAddress group, @Nullable NetworkInterface asked, InetAddress bound)
+            throws SocketException {
+        if (asked != null && !asked.equals(NetworkInterface.getByInetAddress(bound))) {
+            throw new UnsupportedOperationException("the group " + group.getHostAddress() + " cannot be joined on "
+                    + asked.getName() + ": a queue pair belongs to one device, and this one is at "
+                    + bound.getHostAddress() + "; bind a channel to the other one");
+        }
+    }
 
     /** Joins; the promise has the outcome. */
     public void join(

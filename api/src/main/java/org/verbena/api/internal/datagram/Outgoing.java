@@ -2,7 +2,13 @@ package org.verbena.api.internal.datagram;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.DefaultByteBufHolder;
+import io.netty.channel.AddressedEnvelope;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.channels.NotYetConnectedException;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.channel.ConnectAttempt;
+import org.verbena.transport.MessageTooLargeException;
 
 /** A datagram on its way out, from the write to the completion. Event loop only. */
 public final class Outgoing extends DefaultByteBufHolder {
@@ -25,6 +31,51 @@ public final class Outgoing extends DefaultByteBufHolder {
         this.recipient = recipient;
         this.hasImmediateData = hasImmediateData;
         this.immediateData = immediateData;
+    }
+
+    /**
+     * The bytes of a message that a program writes.
+     *
+     * @throws UnsupportedOperationException it is no datagram
+     * @throws MessageTooLargeException it is longer than that
+     */
+    public static ByteBuf contentOf(Object message, int maxBytes) {
+        ByteBuf content;
+        if (message instanceof ByteBuf buffer) {
+            content = buffer;
+        } else if (message instanceof AddressedEnvelope<?, ?> envelope && envelope.content() instanceof ByteBuf held) {
+            content = held;
+        } else {
+            throw new UnsupportedOperationException("a datagram is a DatagramPacket, another AddressedEnvelope of a"
+                    + " ByteBuf, or a ByteBuf on a connected channel, not a "
+                    + message.getClass().getName());
+        }
+        int bytes = content.readableBytes();
+        if (bytes > maxBytes) {
+            throw new MessageTooLargeException(
+                    "a datagram of " + bytes + " bytes is longer than the MTU of this device, which is " + maxBytes
+                            + ": send shorter ones, or use a connection",
+                    bytes,
+                    maxBytes);
+        }
+        return content;
+    }
+
+    /**
+     * Where such a message goes.
+     *
+     * @param connected the peer that the channel is connected to; null if there is none
+     * @throws NotYetConnectedException it says no recipient, and the channel is not connected
+     */
+    public static InetSocketAddress recipientOf(Object message, @Nullable InetSocketAddress connected) {
+        SocketAddress given = message instanceof AddressedEnvelope<?, ?> envelope ? envelope.recipient() : null;
+        if (given != null) {
+            return ConnectAttempt.resolved(given, "write to ");
+        }
+        if (connected == null) {
+            throw new NotYetConnectedException();
+        }
+        return connected;
     }
 
     DatagramDestinations.Entry recipient() {
