@@ -333,10 +333,10 @@ public final class RdmaServer implements AutoCloseable {
         /**
          * Runs the handler on virtual threads, where it may block: each request on a thread of its own, concurrently
          * with others, and messages that are not requests one after another, in the order of their arrival. A message
-         * stays valid until its handler returns. When 1,024 messages of a connection are unfinished, the server reads
-         * nothing more from it until half of them are done. Closing the connection neither interrupts its handlers nor
-         * waits for them. Messages that arrived before are still handled; requests, whose replies nobody would get, are
-         * not.
+         * stays valid until its handler returns. When 1,024 messages of a connection are unfinished, or 64 MiB of them,
+         * the server reads nothing more from it until half of them are done. Closing the connection neither interrupts
+         * its handlers nor waits for them. Messages that arrived before are still handled; requests, whose replies
+         * nobody would get, are not.
          *
          * <p>Off by default: the handler then runs on the event loop, which is faster and keeps all messages in order,
          * but a handler that blocks stops every connection of its loop.

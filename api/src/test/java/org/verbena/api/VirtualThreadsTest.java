@@ -132,6 +132,38 @@ class VirtualThreadsTest extends ApiSuite {
         }
     }
 
+    /** Messages are counted by their bytes as well: few long ones fill memory before many short ones do. */
+    @Test
+    void aClientWhoseHandlersHoldLongMessagesIsNotRead() {
+        int messageBytes = 1 << 20;
+        int held = (int) (VirtualHandlers.MOST_BYTES / messageBytes);
+        int count = held + held / 2;
+        Semaphore turns = new Semaphore(0);
+        AtomicInteger begun = new AtomicInteger();
+        MessageHandler blocks = (exchange, message) -> {
+            begun.incrementAndGet();
+            turns.acquire();
+            exchange.send(message.readRetainedSlice(1));
+        };
+        try (RdmaServer server = serve(blocks);
+                RdmaClient client = client(server)) {
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                byte[] message = new byte[messageBytes];
+                message[0] = (byte) i;
+                requests.add(client.request(message));
+            }
+            RdmaChannel accepted = (RdmaChannel) server.connections().iterator().next();
+            Patience.until("the handlers are busy", () -> begun.get() >= held);
+            settle(client.channel(), accepted);
+            assertThat(begun).as("with what was on its way").hasValueLessThan(held + held / 4);
+            turns.release(count);
+            for (int i = 0; i < count; i++) {
+                assertThat(Patience.await("a reply", requests.get(i))).containsExactly((byte) i);
+            }
+        }
+    }
+
     @Test
     void aHandlersExceptionFailsTheRequest() {
         MessageHandler fails = (exchange, message) -> {

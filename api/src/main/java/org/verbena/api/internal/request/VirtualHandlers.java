@@ -7,6 +7,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,11 +28,16 @@ public final class VirtualHandlers {
 
     private static final int FEW = MOST / 2;
 
+    /** How many bytes these may have together: one message of the longest that a channel takes by default. */
+    public static final long MOST_BYTES = 64L << 20;
+
+    private static final long FEW_BYTES = MOST_BYTES / 2;
+
     private static final ThreadFactory THREADS =
             Thread.ofVirtual().name("verbena-handler").factory();
 
     /** A message and the handlers of its connection. */
-    record Work(VirtualHandlers owner, Incoming incoming, ByteBuf message) implements Runnable {
+    record Work(VirtualHandlers owner, Incoming incoming, ByteBuf message, int bytes) implements Runnable {
         @Override
         public void run() {
             owner.run(this);
@@ -41,6 +47,7 @@ public final class VirtualHandlers {
     private final Messenger messenger;
     private final @Nullable HandlerLimit limit;
     private final AtomicInteger unfinished = new AtomicInteger();
+    private final AtomicLong unfinishedBytes = new AtomicLong();
     private final Queue<Work> inOrder = new ConcurrentLinkedQueue<>();
 
     /**
@@ -63,18 +70,20 @@ public final class VirtualHandlers {
 
     /** Handles a message, of which it takes ownership. On the loop. */
     void start(Incoming incoming, ByteBuf message) {
-        if (unfinished.incrementAndGet() >= MOST) {
+        int bytes = message.readableBytes();
+        boolean isLong = unfinishedBytes.addAndGet(bytes) >= MOST_BYTES;
+        if (unfinished.incrementAndGet() >= MOST || isLong) {
             full = true;
             messenger.updateReading0();
         }
-        Work work = new Work(this, incoming, message);
+        Work work = new Work(this, incoming, message, bytes);
         if (incoming.isRequest()) {
             HandlerLimit most = limit;
             if (most == null) {
                 startThread(work);
             } else if (!most.start(work)) {
                 messenger.refuse(incoming, message, most.longestWaitNanos(System.nanoTime()));
-                finished();
+                finished(bytes);
             }
             return;
         }
@@ -100,14 +109,21 @@ public final class VirtualHandlers {
             if (most != null && work.incoming.isRequest()) {
                 most.ended();
             }
-            finished();
+            finished(work.bytes);
         }
     }
 
-    private void finished() {
-        if (unfinished.decrementAndGet() == FEW) {
+    /** The last of those who bring one of the two down to its half finds the other there too. */
+    private void finished(int bytes) {
+        long leftBytes = unfinishedBytes.addAndGet(-bytes);
+        boolean fell = leftBytes <= FEW_BYTES && leftBytes + bytes > FEW_BYTES;
+        if ((unfinished.decrementAndGet() == FEW || fell) && areFew()) {
             resume();
         }
+    }
+
+    private boolean areFew() {
+        return unfinished.get() <= FEW && unfinishedBytes.get() <= FEW_BYTES;
     }
 
     private void resume() {
@@ -120,7 +136,7 @@ public final class VirtualHandlers {
 
     /** Whether so many messages are unfinished that no more should be read. On the loop. */
     boolean isFull0() {
-        if (full && unfinished.get() <= FEW) {
+        if (full && areFew()) {
             full = false;
         }
         return full;
