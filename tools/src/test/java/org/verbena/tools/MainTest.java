@@ -158,7 +158,7 @@ class MainTest {
                 "grpc-client --port 0",
                 "http-client --port 0",
                 "send-file --port 0 some-file",
-                "kv-client list --port 0",
+                "kv-client get key --port 0",
                 "rping -c -a 127.0.0.1 -p 0",
                 "pingpong rc -p 0 127.0.0.1",
                 "pingpong xsrq -p 0 127.0.0.1",
@@ -223,7 +223,7 @@ class MainTest {
         "dmeo, demo",
         "echo, echo-server or echo-client",
         "perff, perf",
-        "kv-client lsit, list",
+        "kv-client becnh, bench",
         "pingpong sqr, srq",
         "echo-client --coutn, --count"
     })
@@ -291,7 +291,7 @@ class MainTest {
         Path script = Files.writeString(directory.resolve("verbena.bash"), answer.out());
         assertThat(Bash.complete(script, "verbena", "ech")).containsExactlyInAnyOrder("echo-server", "echo-client");
         assertThat(Bash.complete(script, "verbena", "echo-client", "--cou")).containsExactly("--count");
-        assertThat(Bash.complete(script, "verbena", "kv-client", "incr")).containsExactly("increment");
+        assertThat(Bash.complete(script, "verbena", "kv-client", "ben")).containsExactly("bench");
     }
 
     @ParameterizedTest

@@ -17,6 +17,29 @@ public final class Measurement {
     private final Histogram histogram = new Histogram(LONGEST_NANOS, DIGITS);
     private long tookNanos;
 
+    /**
+     * An operation that is measured.
+     *
+     * @param <E> what it throws besides
+     */
+    @FunctionalInterface
+    public interface Step<E extends Exception> {
+        void run() throws InterruptedException, E;
+    }
+
+    /** Runs an operation so many times, one after the other. */
+    public static <E extends Exception> Measurement of(int count, Step<E> step) throws InterruptedException, E {
+        Measurement times = new Measurement();
+        long beganNanos = System.nanoTime();
+        for (int i = 0; i < count; i++) {
+            long startNanos = System.nanoTime();
+            step.run();
+            times.record(System.nanoTime() - startNanos);
+        }
+        times.took(System.nanoTime() - beganNanos);
+        return times;
+    }
+
     /** One operation. */
     public void record(long nanos) {
         histogram.recordValue(Math.min(nanos, LONGEST_NANOS));

@@ -1,19 +1,21 @@
 package org.verbena.samples.kv;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import org.verbena.api.Exchange;
+import java.util.concurrent.atomic.AtomicLong;
+import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaServer;
 import org.verbena.samples.command.ByteSize;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.ServerSignals;
+import org.verbena.transport.RemoteMemory;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -49,7 +51,7 @@ public final class KvServer implements Callable<Integer> {
             paramLabel = "BYTES",
             defaultValue = "1k",
             converter = ByteSize.class,
-            description = "The longest value, up to 16m (${DEFAULT-VALUE}). Each slot takes twice that much memory.")
+            description = "The longest value, up to 16m (${DEFAULT-VALUE}). Each slot takes that much memory.")
     private int maxValueBytes;
 
     @CommandLine.Spec
@@ -65,64 +67,32 @@ public final class KvServer implements Callable<Integer> {
                             + maxValueBytes);
         }
         ServerSignals.endWithZero();
-        KvFormat.Geometry geometry = KvFormat.Geometry.of(slots, maxValueBytes);
-        try (Service service = new Service(options.provider, options.host, options.listenPort(), geometry)) {
+        KvStore store = new KvStore(KvFormat.Geometry.of(slots, maxValueBytes));
+        try (RdmaServer server = RdmaServer.builder()
+                .provider(options.provider)
+                .bind(options.host, options.listenPort(), handler(store))) {
             PrintWriter out = spec.commandLine().getOut();
-            out.println("kv-server listens on " + service.server.localAddress() + " (" + service.server.provider()
-                    + "): " + slots + " slots for values of up to " + maxValueBytes + " bytes, "
-                    + geometry.dataBytes() / 1024 + " KiB");
+            out.println("kv-server listens on " + server.localAddress() + " (" + server.provider() + "): " + slots
+                    + " slots for values of up to " + maxValueBytes + " bytes, "
+                    + store.geometry().memoryBytes() / 1024 + " KiB");
             out.flush();
             new CountDownLatch(1).await();
         }
         return CommandLine.ExitCode.OK;
     }
 
-    /**
-     * The server itself. Each provider has an event loop, and all of them use the store, one at a time: a request is so
-     * short that a loop may wait for another one's.
-     */
-    static final class Service implements AutoCloseable {
-        private final KvStore store;
-        private final RdmaServer server;
-
-        // Guarded by this, as is the store.
-        private long requests;
-        private long puts;
-        private int lastOwner;
-
-        Service(String provider, String host, int port, KvFormat.Geometry geometry) {
-            store = new KvStore(geometry);
-            try {
-                server = RdmaServer.builder()
-                        .provider(provider)
-                        .threadsPerProvider(1)
-                        .bind(host, port, this::onRequest);
-            } catch (RuntimeException failure) {
-                store.close();
-                throw failure;
-            }
-            server.channel()
-                    .eventLoop()
-                    .scheduleAtFixedRate(
-                            this::tick, KvFormat.CLOCK_STEP_MILLIS, KvFormat.CLOCK_STEP_MILLIS, TimeUnit.MILLISECONDS);
-        }
-
-        int port() {
-            return server.port();
-        }
-
-        KvStore store() {
-            return store;
-        }
-
-        private synchronized void tick() {
-            store.tick();
-        }
-
-        private void onRequest(Exchange exchange, ByteBuf message) {
+    /** Answers requests. Runs on the event loops of all connections: a put is so short that others may wait for it. */
+    static MessageHandler handler(KvStore store) {
+        AtomicLong requests = new AtomicLong();
+        return (exchange, request) -> {
+            long served = requests.incrementAndGet();
             byte[] answer;
             try {
-                answer = answer(exchange.channel(), message);
+                answer = switch (request.readByte()) {
+                    case KvFormat.OPEN -> open(store, exchange.channel(), served);
+                    case KvFormat.PUT -> put(store, request);
+                    default -> throw new CommandFailure("an unknown request");
+                };
             } catch (CommandFailure refused) {
                 byte[] reason = String.valueOf(refused.getMessage()).getBytes(StandardCharsets.UTF_8);
                 answer = ByteBuffer.allocate(1 + reason.length)
@@ -131,65 +101,26 @@ public final class KvServer implements Callable<Integer> {
                         .array();
             }
             exchange.send(answer);
-        }
+        };
+    }
 
-        private synchronized byte[] answer(RdmaChannel channel, ByteBuf message) {
-            requests++;
-            byte kind = message.readByte();
-            return switch (kind) {
-                case KvFormat.LAYOUT -> layout(channel, message);
-                case KvFormat.PUT -> put(message);
-                case KvFormat.COUNTERS ->
-                    ByteBuffer.allocate(1 + 3 * Long.BYTES)
-                            .put(KvFormat.OK)
-                            .putLong(requests)
-                            .putLong(puts)
-                            .putLong(store.keys())
-                            .array();
-                default -> throw new CommandFailure("a request of kind " + kind + " is unknown");
-            };
-        }
+    private static byte[] open(KvStore store, RdmaChannel channel, long served) {
+        return ByteBuffer.allocate(1 + 2 * Integer.BYTES + Long.BYTES + RemoteMemory.ENCODED_BYTES)
+                .put(KvFormat.OK)
+                .putInt(store.geometry().slots())
+                .putInt(store.geometry().slotBytes())
+                .putLong(served)
+                .put(store.tokenFor(channel).encode())
+                .array();
+    }
 
-        private byte[] layout(RdmaChannel channel, ByteBuf message) {
-            int version = message.readByte();
-            if (version != KvFormat.VERSION) {
-                throw new CommandFailure("the client speaks version " + version + ", this server " + KvFormat.VERSION);
-            }
-            lastOwner = lastOwner % KvFormat.MAX_OWNER + 1;
-            byte[][] tokens = store.tokens(
-                            channel.sharedMemory(), channel.capabilities().atomics())
-                    .toArray(byte[][]::new);
-            ByteBuffer answer = ByteBuffer.allocate(1 + 3 * Integer.BYTES + tokens.length * tokens[0].length)
-                    .put(KvFormat.OK)
-                    .putInt(store.geometry().slots())
-                    .putInt(store.geometry().recordBytes())
-                    .putInt(lastOwner);
-            for (byte[] token : tokens) {
-                answer.put(token);
-            }
-            return answer.array();
+    private static byte[] put(KvStore store, ByteBuf request) {
+        int keyBytes = request.readUnsignedByte();
+        if (keyBytes < 1 || keyBytes > request.readableBytes()) {
+            throw new CommandFailure("a key of " + keyBytes + " bytes");
         }
-
-        private byte[] put(ByteBuf message) {
-            long lockWord = message.readLong();
-            int keyBytes = message.readUnsignedShort();
-            if (keyBytes < 1 || keyBytes > KvFormat.MAX_KEY_BYTES || keyBytes > message.readableBytes()) {
-                throw new CommandFailure("a key of " + keyBytes + " bytes");
-            }
-            byte[] key = new byte[keyBytes];
-            message.readBytes(key);
-            long version = store.put(key, message.nioBuffer(), lockWord);
-            puts++;
-            return ByteBuffer.allocate(1 + Long.BYTES)
-                    .put(KvFormat.OK)
-                    .putLong(version)
-                    .array();
-        }
-
-        @Override
-        public void close() {
-            server.close();
-            store.close();
-        }
+        byte[] key = ByteBufUtil.getBytes(request.readSlice(keyBytes));
+        store.put(key, ByteBufUtil.getBytes(request));
+        return new byte[] {KvFormat.OK};
     }
 }

@@ -22,7 +22,6 @@ import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.LoopOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
-import org.verbena.samples.command.ProgressOption;
 import org.verbena.samples.command.WarmUp;
 import org.verbena.tools.command.CpuOption;
 import picocli.CommandLine;

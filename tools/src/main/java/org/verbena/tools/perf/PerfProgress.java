@@ -5,7 +5,6 @@ import java.util.concurrent.locks.LockSupport;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import org.jspecify.annotations.Nullable;
-import org.verbena.samples.command.ProgressOption;
 
 /** Shows how much of the time of a test with one size is over, warm-up included, until it is closed. */
 final class PerfProgress implements AutoCloseable {

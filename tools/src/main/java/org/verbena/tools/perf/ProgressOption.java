@@ -1,4 +1,4 @@
-package org.verbena.samples.command;
+package org.verbena.tools.perf;
 
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBarBuilder;
@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** A mixin: whether to show how far a command is, on standard error. */
-public final class ProgressOption {
+final class ProgressOption {
     private static final int BAR_COLUMNS = 100;
     private static final int BAR_UPDATE_MILLIS = 200;
 
@@ -23,7 +23,7 @@ public final class ProgressOption {
      * @param most what is to be reached
      */
     @SuppressWarnings("SystemConsoleNull") // from 25 on it may be null again
-    public @Nullable ProgressBarBuilder bar(String name, long most) {
+    @Nullable ProgressBarBuilder bar(String name, long most) {
         boolean terminal = System.console() != null && System.console().isTerminal();
         if (progress == null ? !terminal : !progress) {
             return null;
