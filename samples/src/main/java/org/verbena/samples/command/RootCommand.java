@@ -1,11 +1,6 @@
 package org.verbena.samples.command;
 
-import static picocli.CommandLine.Model.UsageMessageSpec.SECTION_KEY_COMMAND_LIST;
-import static picocli.CommandLine.Model.UsageMessageSpec.SECTION_KEY_COMMAND_LIST_HEADING;
-import static picocli.CommandLine.Model.UsageMessageSpec.SECTION_KEY_SYNOPSIS;
-
 import java.io.IOException;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -96,47 +91,17 @@ public abstract class RootCommand implements Runnable {
     }
 
     private CommandLine framed(CommandLine root) {
-        root.getHelpSectionMap().put(SECTION_KEY_SYNOPSIS, RootCommand::synopsis);
-        root.getHelpSectionMap().put(SECTION_KEY_COMMAND_LIST_HEADING, help -> "");
-        root.getHelpSectionMap().put(SECTION_KEY_COMMAND_LIST, this::commandGroups);
+        new GroupedHelp(groups, this::command).show(root);
+        Complaints complaints = new Complaints(names, this::needsNoStackTrace);
         return root.setExecutionStrategy(RootCommand::execute)
-                .setExecutionExceptionHandler(this::explain)
-                .setParameterExceptionHandler(this::refuse)
+                .setExecutionExceptionHandler(complaints::explain)
+                .setParameterExceptionHandler(complaints::refuse)
                 .setCaseInsensitiveEnumValuesAllowed(true);
-    }
-
-    /** Names the command's place also where no command has been built. */
-    private static String synopsis(CommandLine.Help help) {
-        String synopsis = help.synopsis(help.synopsisHeadingLength());
-        return help.subcommands().isEmpty()
-                ? synopsis.stripTrailing() + " "
-                        + help.commandSpec().usageMessage().synopsisSubcommandLabel() + System.lineSeparator()
-                : synopsis;
     }
 
     @Override
     public final void run() {
         throw new CommandLine.ParameterException(spec.commandLine(), "choose a command");
-    }
-
-    /** The commands, group by group. */
-    private String commandGroups(CommandLine.Help help) {
-        int nameColumns = 2 + names.stream().mapToInt(String::length).max().orElse(0);
-        int columns = help.commandSpec().usageMessage().width();
-        StringBuilder text = new StringBuilder();
-        groups.forEach((group, members) -> {
-            text.append(String.format("%n%s:%n", group));
-            CommandLine.Help.TextTable table = CommandLine.Help.TextTable.forColumns(
-                    help.colorScheme(),
-                    new CommandLine.Help.Column(nameColumns, 2, CommandLine.Help.Column.Overflow.SPAN),
-                    new CommandLine.Help.Column(columns - nameColumns, 2, CommandLine.Help.Column.Overflow.WRAP));
-            for (String name : members) {
-                table.addRowValues(
-                        name, command(name).getAnnotation(Command.class).description()[0]);
-            }
-            text.append(table);
-        });
-        return text.toString();
     }
 
     /** An unknown command is an error even with {@code --help}, which picocli would accept. */
@@ -151,47 +116,6 @@ public abstract class RootCommand implements Runnable {
         return new CommandLine.RunLast().execute(parsed);
     }
 
-    /** Prints one line for wrong usage, which names the help; without any argument, all commands are listed first. */
-    private int refuse(CommandLine.ParameterException wrong, String[] args) {
-        CommandLine command = wrong.getCommandLine();
-        String path = command.getCommandSpec().qualifiedName();
-        if (args.length == 0) {
-            command.usage(command.getErr());
-        }
-        String what = String.valueOf(wrong.getMessage());
-        if (wrong instanceof CommandLine.UnmatchedArgumentException unmatched
-                && !unmatched.getUnmatched().isEmpty()) {
-            String first = unmatched.getUnmatched().getFirst();
-            Collection<String> possible;
-            if (first.startsWith("-")) {
-                possible = command.getCommandSpec().optionsMap().keySet();
-            } else {
-                possible = command.getParent() == null
-                        ? names
-                        : command.getSubcommands().keySet();
-                what = possible.isEmpty() ? what : "there is no command '" + first + "'";
-            }
-            List<String> similar = SimilarNames.of(first, possible);
-            what += similar.isEmpty() ? "" : "; did you mean " + String.join(" or ", similar) + "?";
-        }
-        command.getErr().println(withoutRoot(path) + ": " + what + " (see " + path + " --help)");
-        return CommandLine.ExitCode.USAGE;
-    }
-
-    /**
-     * Prints one line for failures that a user can do something about, and a stack trace as well for others or with
-     * {@code -v}.
-     */
-    private int explain(Exception failure, CommandLine command, ParseResult parsed) {
-        boolean ours = needsNoStackTrace(failure);
-        String name = withoutRoot(command.getCommandSpec().qualifiedName());
-        command.getErr().println(name + ": " + (ours ? failure.getMessage() : failure.toString()));
-        if (!ours || Verbosity.isRaised()) {
-            failure.printStackTrace(command.getErr());
-        }
-        return CommandLine.ExitCode.SOFTWARE;
-    }
-
     /**
      * Whether a failure's message is all that a user needs. Others are printed with their stack traces.
      *
@@ -202,9 +126,5 @@ public abstract class RootCommand implements Runnable {
                 || failure instanceof UnsupportedOperationException
                 || failure instanceof CommandFailure
                 || failure instanceof IOException;
-    }
-
-    private static String withoutRoot(String path) {
-        return path.substring(path.indexOf(' ') + 1);
     }
 }

@@ -22,7 +22,6 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 
 /** Sends requests, a window of them at a time, and reports how long the replies took. Every reply is checked. */
 @Command(
@@ -64,7 +63,7 @@ public final class EchoClient implements Callable<Integer> {
     public Integer call() throws InterruptedException {
         traffic.check();
         if (warmUp != null && warmUp < 0) {
-            throw new ParameterException(spec.commandLine(), "--warm-up must be 0 or more, not " + warmUp);
+            throw new CommandLine.ParameterException(spec.commandLine(), "--warm-up must be 0 or more, not " + warmUp);
         }
         try (RdmaClient client = RdmaClient.builder()
                 .provider(options.provider)
@@ -144,10 +143,8 @@ public final class EchoClient implements Callable<Integer> {
     }
 
     private static boolean isEcho(ByteBuf reply, int sizeBytes, byte mark) {
-        if (reply.readableBytes() != sizeBytes) {
-            return false;
-        }
-        return sizeBytes == 0
-                || (reply.getByte(reply.readerIndex()) == mark && reply.getByte(reply.writerIndex() - 1) == mark);
+        return reply.readableBytes() == sizeBytes
+                && (sizeBytes == 0 || reply.getByte(reply.readerIndex()) == mark)
+                && (sizeBytes == 0 || reply.getByte(reply.writerIndex() - 1) == mark);
     }
 }

@@ -2,17 +2,14 @@ package org.verbena.samples.grpc;
 
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
-import io.grpc.StatusRuntimeException;
+import io.grpc.StatusException;
 import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.stub.BlockingClientCall;
 import io.grpc.stub.ClientCalls;
-import io.grpc.stub.StreamObserver;
 import io.netty.channel.EventLoopGroup;
 import java.net.InetSocketAddress;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.Measurement;
@@ -76,21 +73,14 @@ public final class GrpcClient implements Callable<Integer> {
         try {
             String greeting = greet(channel);
             report.line(greeting);
-            Measurement calls = new Measurement();
-            long began = System.nanoTime();
-            for (int i = 0; i < count; i++) {
-                long start = System.nanoTime();
-                greet(channel);
-                calls.record(System.nanoTime() - start);
-            }
-            calls.took(System.nanoTime() - began);
+            Measurement calls = Measurement.of(count, () -> greet(channel));
             Measurement lines = chat(channel);
             report.row("greet over " + TransportOption.name(group), calls, name.length());
             report.row("chat over " + TransportOption.name(group), lines, name.length());
             report.member("greeting", greeting)
                     .member("transport", TransportOption.name(group))
                     .end();
-        } catch (StatusRuntimeException failure) {
+        } catch (StatusException failure) {
             throw new CommandFailure(describe(failure), failure);
         } finally {
             channel.shutdownNow().awaitTermination(DEADLINE_SECONDS, TimeUnit.SECONDS);
@@ -108,79 +98,32 @@ public final class GrpcClient implements Callable<Integer> {
         return failure.getMessage() + (deepest.equals(failure) ? "" : ": " + deepest.getMessage());
     }
 
-    private String greet(ManagedChannel channel) {
-        return ClientCalls.blockingUnaryCall(
+    private String greet(ManagedChannel channel) throws InterruptedException, StatusException {
+        return ClientCalls.blockingV2UnaryCall(
                 channel,
                 Greeter.GREET,
                 CallOptions.DEFAULT.withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS),
                 name);
     }
 
-    /** The next line goes out when the last one was answered. */
-    private Measurement chat(ManagedChannel channel) throws InterruptedException {
-        Chat chat = new Chat(name, count);
-        StreamObserver<String> lines =
-                ClientCalls.asyncBidiStreamingCall(channel.newCall(Greeter.CHAT, CallOptions.DEFAULT), chat);
-        chat.start(lines);
+    /** One call with a stream each way. The next line goes out when the last one was answered. */
+    private Measurement chat(ManagedChannel channel) throws InterruptedException, StatusException {
+        CallOptions deadline = CallOptions.DEFAULT.withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS);
+        BlockingClientCall<String, String> lines =
+                ClientCalls.blockingBidiStreamingCall(channel, Greeter.CHAT, deadline);
         try {
-            return chat.outcome.get(DEADLINE_SECONDS, TimeUnit.SECONDS);
-        } catch (ExecutionException failure) {
-            throw new CommandFailure("the stream failed: " + describe(failure), failure);
-        } catch (TimeoutException failure) {
-            throw new CommandFailure("the stream was not complete after " + DEADLINE_SECONDS + " s", failure);
-        }
-    }
-
-    /** gRPC calls an observer from one thread at a time. */
-    private static final class Chat implements StreamObserver<String> {
-        final CompletableFuture<Measurement> outcome = new CompletableFuture<>();
-        private final String line;
-        private final int count;
-        private final Measurement times = new Measurement();
-        private final CompletableFuture<StreamObserver<String>> lines = new CompletableFuture<>();
-        private volatile long beganNanos;
-        private volatile long sentNanos;
-        private int answered;
-
-        Chat(String line, int count) {
-            this.line = line;
-            this.count = count;
-        }
-
-        void start(StreamObserver<String> requests) {
-            beganNanos = System.nanoTime();
-            sentNanos = beganNanos;
-            lines.complete(requests);
-            requests.onNext(line);
-        }
-
-        @Override
-        public void onNext(String answer) {
-            if (!answer.endsWith(line)) {
-                outcome.completeExceptionally(new CommandFailure("the server answered " + answer));
-                return;
-            }
-            long now = System.nanoTime();
-            times.record(now - sentNanos);
-            answered++;
-            StreamObserver<String> requests = lines.join();
-            if (answered < count) {
-                sentNanos = now;
-                requests.onNext(line);
-            } else {
-                times.took(now - beganNanos);
-                requests.onCompleted();
-            }
-        }
-
-        @Override
-        public void onError(Throwable cause) {
-            outcome.completeExceptionally(cause);
-        }
-
-        @Override
-        public void onCompleted() {
-            outcome.complete(times);
+            Measurement times = Measurement.of(count, () -> {
+                lines.write(name);
+                String answer = String.valueOf(lines.read());
+                if (!answer.endsWith(name)) {
+                    throw new CommandFailure("the server answered " + answer);
+                }
+            });
+            lines.halfClose();
+            lines.read(); // null: the server has ended its stream too
+            return times;
+        } finally {
+            lines.cancel("after a failure", null); // does nothing to a call that has ended
         }
     }
 }

@@ -68,15 +68,14 @@ public final class HttpClient implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        int port = options.remotePort();
         EventLoopGroup group = transport.newGroup(options);
         try {
             CompletableFuture<String> answer = new CompletableFuture<>();
             Channel connection = new Bootstrap()
                     .group(group)
                     .channel(transport.channelClass())
-                    .handler(initializer(http2 ? http2() : http1(answer)))
-                    .connect(options.host, port)
+                    .handler(connection(answer))
+                    .connect(options.host, options.remotePort())
                     .sync()
                     .channel();
             connection
@@ -88,7 +87,7 @@ public final class HttpClient implements Callable<Integer> {
                             .handler(initializer(
                                     new Http2StreamFrameToHttpObjectCodec(false),
                                     new HttpObjectAggregator(MAX_CONTENT_BYTES),
-                                    new Answer(answer)))
+                                    completing(answer)))
                             .open()
                             .sync()
                             .getNow()
@@ -116,17 +115,13 @@ public final class HttpClient implements Callable<Integer> {
         return request;
     }
 
-    private static ChannelHandler[] http1(CompletableFuture<String> answer) {
-        return new ChannelHandler[] {
-            new HttpClientCodec(), new HttpObjectAggregator(MAX_CONTENT_BYTES), new Answer(answer)
-        };
-    }
-
     /** Streams that the server would open are none of ours. */
-    private static ChannelHandler[] http2() {
-        return new ChannelHandler[] {
-            Http2FrameCodecBuilder.forClient().build(), new Http2MultiplexHandler(new ChannelInboundHandlerAdapter())
-        };
+    private ChannelInitializer<Channel> connection(CompletableFuture<String> answer) {
+        return http2
+                ? initializer(
+                        Http2FrameCodecBuilder.forClient().build(),
+                        new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()))
+                : initializer(new HttpClientCodec(), new HttpObjectAggregator(MAX_CONTENT_BYTES), completing(answer));
     }
 
     private static ChannelInitializer<Channel> initializer(ChannelHandler... handlers) {
@@ -138,22 +133,18 @@ public final class HttpClient implements Callable<Integer> {
         };
     }
 
-    private static final class Answer extends SimpleChannelInboundHandler<FullHttpResponse> {
-        private final CompletableFuture<String> answer;
+    private static ChannelHandler completing(CompletableFuture<String> answer) {
+        return new SimpleChannelInboundHandler<FullHttpResponse>() {
+            @Override
+            protected void channelRead0(ChannelHandlerContext context, FullHttpResponse response) {
+                answer.complete(response.content().toString(StandardCharsets.UTF_8));
+            }
 
-        Answer(CompletableFuture<String> answer) {
-            this.answer = answer;
-        }
-
-        @Override
-        protected void channelRead0(ChannelHandlerContext context, FullHttpResponse response) {
-            answer.complete(response.content().toString(StandardCharsets.UTF_8));
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            answer.completeExceptionally(cause);
-            context.close();
-        }
+            @Override
+            public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+                answer.completeExceptionally(cause);
+                context.close();
+            }
+        };
     }
 }

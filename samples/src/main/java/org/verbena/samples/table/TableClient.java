@@ -4,7 +4,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
+import java.util.function.Supplier;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.samples.command.CommandFailure;
@@ -55,18 +57,17 @@ public final class TableClient implements Callable<Integer> {
         }
         try (RdmaClient client =
                 RdmaClient.builder().provider(options.provider).connect(options.host, options.remotePort())) {
+            RdmaChannel channel = client.channel();
             Table table = table(client);
             report.line("table: " + table.rows() + " rows of " + table.rowBytes() + " bytes");
-            checkARow(client.channel(), table);
-            Measurement reads = reads(client.channel(), table, count, window, Long.MAX_VALUE);
+            checkARow(channel, table);
+            Measurement reads = reads(channel, table, count, window, Long.MAX_VALUE);
             report.row("read " + table.rowBytes() + " B x" + window, reads, table.rowBytes());
-            Measurement writes = writes(client.channel(), table, count, window, Long.MAX_VALUE);
+            Measurement writes = writes(channel, table, count, window, Long.MAX_VALUE);
             report.row("write " + table.rowBytes() + " B x" + window, writes, table.rowBytes());
-            if (client.channel().capabilities().atomics()) {
-                Measurement adds = adds(client.channel(), table, count, window, Long.MAX_VALUE);
-                report.row("fetch-and-add x" + window, adds, Long.BYTES);
-                long counter = client.channel()
-                        .fetchAndAdd(table.memory(), Table.COUNTER_OFFSET, 0)
+            if (channel.capabilities().atomics()) {
+                report.row("fetch-and-add x" + window, adds(channel, table, count, window, Long.MAX_VALUE), Long.BYTES);
+                long counter = channel.fetchAndAdd(table.memory(), Table.COUNTER_OFFSET, 0)
                         .sync()
                         .getNow();
                 report.line("counter: " + counter);
@@ -98,9 +99,7 @@ public final class TableClient implements Callable<Integer> {
         ByteBuf written = channel.alloc().buffer(table.rowBytes());
         ByteBuf read = channel.alloc().buffer(table.rowBytes(), table.rowBytes());
         try {
-            for (int i = 0; i < table.rowBytes(); i++) {
-                written.writeByte('a' + i % 26);
-            }
+            written.writeCharSequence("z".repeat(table.rowBytes()), StandardCharsets.US_ASCII);
             channel.flushingWrite(table.memory(), table.offsetOf(row), written).sync();
             channel.read(table.memory(), table.offsetOf(row), read).sync();
             if (!read.equals(written)) {
@@ -142,11 +141,7 @@ public final class TableClient implements Callable<Integer> {
     }
 
     private static Measurement run(
-            RdmaChannel channel,
-            long count,
-            int window,
-            long limitNanos,
-            java.util.function.Supplier<Future<?>> operation)
+            RdmaChannel channel, long count, int window, long limitNanos, Supplier<Future<?>> operation)
             throws InterruptedException {
         return Pipelined.run(channel.eventLoop(), count, window, limitNanos, operation)
                 .sync()
