@@ -18,6 +18,9 @@ class TextRulesTest {
     private static final int MARKDOWN_COLUMNS = 100;
     private static final int MOST_LINES = 800;
 
+    /** A user reads a sample in a minute, and copies it. */
+    private static final int MOST_LINES_OF_A_SAMPLE = 150;
+
     /** Indentation, and what begins an item of a list. */
     private static final Pattern MARKER = Pattern.compile(" *(?:[-*] |\\d+\\. )?");
 
@@ -128,5 +131,24 @@ class TextRulesTest {
             }
         }
         assertThat(longer).as("main code of more than %d lines", MOST_LINES).isEmpty();
+    }
+
+    @Test
+    void samplesAreShort() throws IOException {
+        List<String> longer = new ArrayList<>();
+        Path samples = SourceTree.root().resolve("samples/src/main");
+        List<Path> files = SourceTree.files(".java").stream()
+                .filter(file -> file.startsWith(samples))
+                .toList();
+        for (Path file : files) {
+            int lines = Files.readAllLines(file).size();
+            if (lines > MOST_LINES_OF_A_SAMPLE) {
+                longer.add(samples.relativize(file) + ": " + lines);
+            }
+        }
+        assertThat(files).hasSizeGreaterThan(30);
+        assertThat(longer)
+                .as("samples of more than %d lines", MOST_LINES_OF_A_SAMPLE)
+                .isEmpty();
     }
 }
