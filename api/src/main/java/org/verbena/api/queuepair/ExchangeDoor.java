@@ -10,11 +10,12 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.QueuePairEnd;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
  * Where a {@link TcpQueuePairExchange} waits for its peer. Others connect as well: port scanners, load balancers,
- * whoever has the wrong port. So each connection has a thread that reads what it says, and the first that says what a
+ * programs with a wrong port. So each connection has a thread that reads what it says, and the first that says what a
  * peer says is the peer. The others are closed, and harm nothing.
  */
 final class ExchangeDoor {
@@ -29,13 +30,8 @@ final class ExchangeDoor {
      */
     static final int MOST_VISITORS = 16;
 
-    /** Reads what a peer says, and blocks. */
-    interface Reader<T> {
-        T read(ExchangeWire wire) throws IOException;
-    }
-
     /** The peer. */
-    record Peer<T>(Socket socket, T said) {}
+    record Peer(Socket socket, QueuePairEnd end) {}
 
     private final ServerSocket listener;
     private final Object lock = new Object();
@@ -52,13 +48,13 @@ final class ExchangeDoor {
      *
      * @throws IOException the listener was closed
      */
-    <T> Peer<T> await(Reader<T> reader) throws IOException {
-        CompletableFuture<Peer<T>> first = new CompletableFuture<>();
+    Peer await() throws IOException {
+        CompletableFuture<Peer> first = new CompletableFuture<>();
         try {
             while (true) {
                 Socket visitor = listener.accept();
                 enter(visitor);
-                Thread.ofVirtual().name("verbena-exchange").start(() -> receive(visitor, reader, first));
+                Thread.ofVirtual().name("verbena-exchange").start(() -> receive(visitor, first));
             }
         } catch (IOException closed) {
             if (!first.isDone()) {
@@ -99,10 +95,10 @@ final class ExchangeDoor {
         left.forEach(TcpQueuePairExchange::closeQuietly);
     }
 
-    private <T> void receive(Socket visitor, Reader<T> reader, CompletableFuture<Peer<T>> first) {
+    private void receive(Socket visitor, CompletableFuture<Peer> first) {
         try {
-            T said = reader.read(new ExchangeWire(visitor));
-            if (leave(visitor) && first.complete(new Peer<>(visitor, said))) {
+            QueuePairEnd end = TcpQueuePairExchange.readEnd(visitor);
+            if (leave(visitor) && first.complete(new Peer(visitor, end))) {
                 TcpQueuePairExchange.closeQuietly(listener); // which ends the wait
                 return;
             }

@@ -21,11 +21,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.queuepair.TcpQueuePairExchange.Format;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.QueuePairEnd;
@@ -52,33 +49,25 @@ class TcpQueuePairExchangeTest {
         return new QueuePairEnd(number, 77, 0, 0, 0x0000_ffff_7f00_0001L, 4096, 16, new byte[0]);
     }
 
-    private static TcpQueuePairExchange server(Format format) {
-        return TcpQueuePairExchange.accepting(new InetSocketAddress("127.0.0.1", 0), format);
+    private static TcpQueuePairExchange server() {
+        return TcpQueuePairExchange.accepting(new InetSocketAddress("127.0.0.1", 0));
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void bothEndsLearnOfTheOther(Format format) {
-        TcpQueuePairExchange server = server(format);
-        TcpQueuePairExchange client = TcpQueuePairExchange.connecting(server.localAddress(), format);
+    @Test
+    void bothEndsLearnOfTheOther() {
+        TcpQueuePairExchange server = server();
+        TcpQueuePairExchange client = TcpQueuePairExchange.connecting(server.localAddress());
         assertThat(server.answers()).isTrue();
         assertThat(client.answers()).isFalse();
-        QueuePairEnd ofServer = server.adapt(end(11));
-        QueuePairEnd ofClient = client.adapt(end(12));
-        assertThat(ofServer.mtuBytes())
-                .isEqualTo(
-                        switch (format) {
-                            case VERBENA -> 4096;
-                            case PING_PONG -> 1024;
-                            case RC_EXAMPLE -> 256;
-                        });
+        QueuePairEnd ofServer = end(11);
+        QueuePairEnd ofClient = end(12);
         CompletableFuture<QueuePairEnd> atServer =
                 server.exchange(ofServer, NONE).toCompletableFuture();
         CompletableFuture<QueuePairEnd> atClient =
                 client.exchange(ofClient, NONE).toCompletableFuture();
         QueuePairEnd learnt = Patience.await("the client's end", atServer);
         assertThat(learnt.queuePairNumber()).isEqualTo(12);
-        assertThat(learnt.packetSequenceNumber()).isEqualTo(format == Format.RC_EXAMPLE ? 0 : 77);
+        assertThat(learnt.packetSequenceNumber()).isEqualTo(77);
         assertThat(learnt.gidInterface()).isEqualTo(end(1).gidInterface());
         CompletableFuture<Void> serverReady = server.ready().toCompletableFuture();
         assertThat(Patience.await("the server's end", atClient).queuePairNumber())
@@ -93,19 +82,18 @@ class TcpQueuePairExchangeTest {
     }
 
     /** A server of many peers listens itself, and has an exchange for each that it accepts. */
-    @ParameterizedTest
-    @EnumSource
-    void aServerThatAcceptsItselfHasAnExchangeForEachPeer(Format format) throws Exception {
+    @Test
+    void aServerThatAcceptsItselfHasAnExchangeForEachPeer() throws Exception {
         try (ServerSocket listening = new ServerSocket(0, 2, InetAddress.getLoopbackAddress())) {
             InetSocketAddress at = (InetSocketAddress) listening.getLocalSocketAddress();
             for (int peer = 1; peer <= 2; peer++) {
-                try (TcpQueuePairExchange client = TcpQueuePairExchange.connecting(at, format)) {
+                try (TcpQueuePairExchange client = TcpQueuePairExchange.connecting(at)) {
                     CompletableFuture<QueuePairEnd> atClient =
-                            client.exchange(client.adapt(end(10 + peer)), NONE).toCompletableFuture();
-                    try (TcpQueuePairExchange server = TcpQueuePairExchange.accepted(listening.accept(), format)) {
+                            client.exchange(end(10 + peer), NONE).toCompletableFuture();
+                    try (TcpQueuePairExchange server = TcpQueuePairExchange.accepted(listening.accept())) {
                         assertThat(server.answers()).isTrue();
-                        CompletableFuture<QueuePairEnd> atServer = server.exchange(server.adapt(end(20 + peer)), NONE)
-                                .toCompletableFuture();
+                        CompletableFuture<QueuePairEnd> atServer =
+                                server.exchange(end(20 + peer), NONE).toCompletableFuture();
                         assertThat(Patience.await("the client's end", atServer).queuePairNumber())
                                 .isEqualTo(10 + peer);
                         CompletableFuture<Void> ready = server.ready().toCompletableFuture();
@@ -119,15 +107,14 @@ class TcpQueuePairExchangeTest {
         }
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void garbageIsRefused(Format format) throws Exception {
+    @Test
+    void garbageIsRefused() throws Exception {
         try (ServerSocket listening = new ServerSocket(0, 2, InetAddress.getLoopbackAddress())) {
             for (int filling : new int[] {0xff, 0, 'x'}) {
                 try (Socket stranger = new Socket(listening.getInetAddress(), listening.getLocalPort());
-                        TcpQueuePairExchange server = TcpQueuePairExchange.accepted(listening.accept(), format)) {
+                        TcpQueuePairExchange server = TcpQueuePairExchange.accepted(listening.accept())) {
                     CompletableFuture<QueuePairEnd> came =
-                            server.exchange(server.adapt(end(11)), NONE).toCompletableFuture();
+                            server.exchange(end(11), NONE).toCompletableFuture();
                     stranger.getOutputStream().write(filled(filling));
                     Patience.until("it has an outcome", came::isDone);
                     assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
@@ -143,14 +130,13 @@ class TcpQueuePairExchangeTest {
     }
 
     /** They end, they are silent, more of them than there are places, or they say something else. */
-    @ParameterizedTest
-    @EnumSource
-    void strangersHarmNoExchange(Format format) throws Exception {
+    @Test
+    void strangersHarmNoExchange() throws Exception {
         List<Socket> strangers = new ArrayList<>();
-        try (TcpQueuePairExchange server = server(format)) {
+        try (TcpQueuePairExchange server = server()) {
             InetSocketAddress at = server.localAddress();
             CompletableFuture<QueuePairEnd> atServer =
-                    server.exchange(server.adapt(end(11)), NONE).toCompletableFuture();
+                    server.exchange(end(11), NONE).toCompletableFuture();
             for (int i = 0; i < 2 * ExchangeDoor.MOST_VISITORS; i++) {
                 new Socket(at.getAddress(), at.getPort()).close();
                 strangers.add(new Socket(at.getAddress(), at.getPort()));
@@ -160,9 +146,9 @@ class TcpQueuePairExchangeTest {
                 }
             }
             assertThat(atServer).isNotDone();
-            try (TcpQueuePairExchange client = TcpQueuePairExchange.connecting(at, format)) {
+            try (TcpQueuePairExchange client = TcpQueuePairExchange.connecting(at)) {
                 CompletableFuture<QueuePairEnd> atClient =
-                        client.exchange(client.adapt(end(12)), NONE).toCompletableFuture();
+                        client.exchange(end(12), NONE).toCompletableFuture();
                 assertThat(Patience.await("the client's end", atServer).queuePairNumber())
                         .isEqualTo(12);
                 CompletableFuture<Void> ready = server.ready().toCompletableFuture();
@@ -193,7 +179,7 @@ class TcpQueuePairExchangeTest {
 
     @Test
     void givingUpEndsWhatIsUnderWay() {
-        TcpQueuePairExchange server = server(Format.VERBENA);
+        TcpQueuePairExchange server = server();
         CompletableFuture<QueuePairEnd> came = server.exchange(end(1), NONE).toCompletableFuture();
         server.giveUp();
         Patience.until("it has an outcome", came::isDone);
@@ -202,22 +188,11 @@ class TcpQueuePairExchangeTest {
                 .isInstanceOf(IOException.class);
     }
 
-    @Test
-    void foreignFormatsHaveNoRoomForMore() {
-        TcpQueuePairExchange exchange = server(Format.PING_PONG);
-        QueuePairEnd said = new QueuePairEnd(1, 2, 0, 0, 1, 1024, 1, new byte[] {1});
-        assertThatThrownBy(() -> exchange.adapt(said)).hasMessageContaining("use framing RAW");
-        assertThatThrownBy(() -> exchange.adapt(end(1).withMtuBytes(512))).hasMessageContaining("1024");
-        assertThatThrownBy(() -> exchange.withMemory(MemorySegment.NULL)).hasMessageContaining("RC_EXAMPLE");
-        exchange.withMtuBytes(512).adapt(end(1).withMtuBytes(512));
-        exchange.close();
-    }
-
     /** It is refused by name, and the exchange is given up. */
     @Test
     void softHasNoQueuePairsToConnectByHand() {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
-        TcpQueuePairExchange exchange = server(Format.VERBENA);
+        TcpQueuePairExchange exchange = server();
         try {
             assertThat(group.provider().connectsByHand()).isFalse();
             ChannelFuture connecting = new Bootstrap()

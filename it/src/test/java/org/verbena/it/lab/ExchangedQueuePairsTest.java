@@ -41,7 +41,6 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.api.queuepair.QueuePairExchangeAddress;
 import org.verbena.api.queuepair.TcpQueuePairExchange;
-import org.verbena.api.queuepair.TcpQueuePairExchange.Format;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain;
@@ -111,12 +110,12 @@ class ExchangedQueuePairsTest extends ApiSuite {
         return new QueuePairExchangeAddress(ROUTE, exchange);
     }
 
-    private static TcpQueuePairExchange accepting(Format format) {
-        return TcpQueuePairExchange.accepting(new InetSocketAddress(HOST, 0), format);
+    private static TcpQueuePairExchange accepting() {
+        return TcpQueuePairExchange.accepting(new InetSocketAddress(HOST, 0));
     }
 
-    private static TcpQueuePairExchange connecting(TcpQueuePairExchange server, Format format) {
-        return TcpQueuePairExchange.connecting(server.localAddress(), format);
+    private static TcpQueuePairExchange connecting(TcpQueuePairExchange server) {
+        return TcpQueuePairExchange.connecting(server.localAddress());
     }
 
     private static RdmaChannel connected(ChannelFuture connecting) {
@@ -125,9 +124,9 @@ class ExchangedQueuePairsTest extends ApiSuite {
 
     /** Two channels, the first of which answers. */
     private RdmaChannel[] pair(Bootstrap bootstrap) {
-        TcpQueuePairExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting();
         ChannelFuture answering = bootstrap.connect(to(server));
-        RdmaChannel client = connected(bootstrap.connect(to(connecting(server, Format.VERBENA))));
+        RdmaChannel client = connected(bootstrap.connect(to(connecting(server))));
         return new RdmaChannel[] {connected(answering), client};
     }
 
@@ -142,8 +141,8 @@ class ExchangedQueuePairsTest extends ApiSuite {
     }
 
     @Test
-    void servesPingPongOfC() {
-        TcpQueuePairExchange exchange = accepting(Format.PING_PONG);
+    void servesPingPongOfC() throws Exception {
+        PingPongExchange exchange = new PingPongExchange();
         ChannelFuture answering = bootstrap(new Echo())
                 .option(RdmaChannelOption.FRAMING, Framing.RAW)
                 .connect(to(exchange));
@@ -155,7 +154,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
                 "-g",
                 PingPongTest.gidIndex(),
                 "-p",
-                "" + exchange.localAddress().getPort(),
+                "" + exchange.port(),
                 "-c",
                 HOST);
         assertThat(said).contains(PING_PONGS + " iters in").doesNotContain("invalid data");
@@ -208,8 +207,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
     }
 
     private RdmaChannel ping(int port, Pings pings) {
-        TcpQueuePairExchange exchange =
-                TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port), Format.PING_PONG);
+        PingPongExchange exchange = new PingPongExchange(new InetSocketAddress(HOST, port));
         return connected(
                 bootstrap(pings).option(RdmaChannelOption.FRAMING, Framing.RAW).connect(to(exchange)));
     }
@@ -271,14 +269,10 @@ class ExchangedQueuePairsTest extends ApiSuite {
         String program = example(folder);
         try (Arena arena = Arena.ofShared()) {
             MemorySegment memory = arena.allocate(64);
-            TcpQueuePairExchange exchange = accepting(Format.RC_EXAMPLE).withMemory(memory);
+            RcExampleExchange exchange = new RcExampleExchange(memory);
             ChannelFuture answering = raw().connect(to(exchange));
-            try (PeerProgram c = PeerProgram.start(
-                    program,
-                    DEVICE,
-                    PingPongTest.gidIndex(),
-                    "" + exchange.localAddress().getPort(),
-                    HOST)) {
+            try (PeerProgram c =
+                    PeerProgram.start(program, DEVICE, PingPongTest.gidIndex(), "" + exchange.port(), HOST)) {
                 RdmaChannel channel = connected(answering);
                 put(memory, "a text to read");
                 done("a send", channel.writeAndFlush(channel.alloc().buffer().writeBytes(textOf("a message sent"))));
@@ -295,8 +289,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
             int port = NEXT_PORT.incrementAndGet();
             try (PeerProgram c = PeerProgram.start(program, DEVICE, PingPongTest.gidIndex(), "" + port)) {
                 PingPongTest.awaitTcpListener(port);
-                TcpQueuePairExchange client =
-                        TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port), Format.RC_EXAMPLE);
+                RcExampleExchange client = new RcExampleExchange(new InetSocketAddress(HOST, port));
                 RdmaChannel channel = connected(raw().connect(to(client)));
                 assertThat(inbox(channel).next()).isEqualTo(textOf("SEND operation"));
                 Patience.await("point R", client.synchronize('R'));
@@ -408,12 +401,12 @@ class ExchangedQueuePairsTest extends ApiSuite {
 
     @Test
     void carriesRequestsBothWays() throws Exception {
-        TcpQueuePairExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting();
         RdmaClient.Builder builder =
                 RdmaClient.builder().group(group).onMessage((exchange, message) -> exchange.send(message.retain()));
         CompletableFuture<RdmaClient> answering =
                 CompletableFuture.supplyAsync(() -> builder.connect(new QueuePairExchangeAddress(ROUTE, server)));
-        try (RdmaClient one = builder.connect(new QueuePairExchangeAddress(ROUTE, connecting(server, Format.VERBENA)));
+        try (RdmaClient one = builder.connect(new QueuePairExchangeAddress(ROUTE, connecting(server)));
                 RdmaClient other = Patience.await("the other end", answering)) {
             assertThat(Patience.await("a reply", one.request(new byte[] {1, 2, 3})))
                     .containsExactly(1, 2, 3);
@@ -433,7 +426,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
                     }
                 });
         java.util.concurrent.BlockingQueue<Integer> came = new java.util.concurrent.LinkedBlockingQueue<>();
-        TcpQueuePairExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting();
         ChannelFuture answering = bootstrap.connect(to(server));
         Channel client = done(
                         "connecting",
@@ -446,7 +439,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
                                         ((ByteBuf) message).release();
                                     }
                                 })
-                                .connect(to(connecting(server, Format.VERBENA))))
+                                .connect(to(connecting(server))))
                 .channel();
         done("a write", client.writeAndFlush(client.alloc().buffer().writeBytes(new byte[1000])));
         for (int bytes = 0; bytes < 1000; ) {
@@ -472,10 +465,10 @@ class ExchangedQueuePairsTest extends ApiSuite {
         RdmaChannel[] ends = pair(bootstrap().option(RdmaChannelOption.PRE_SHARED_KEYS, keys));
         done("closing", ends[1].close());
 
-        TcpQueuePairExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting();
         ChannelFuture answering =
                 bootstrap().option(RdmaChannelOption.PRE_SHARED_KEYS, keys).connect(to(server));
-        ChannelFuture keyless = bootstrap().connect(to(connecting(server, Format.VERBENA)));
+        ChannelFuture keyless = bootstrap().connect(to(connecting(server)));
         assertThat(failure("connecting without a key", answering))
                 .isInstanceOf(ConnectionException.class)
                 .hasMessageContaining("a pre-shared key is required");
@@ -485,17 +478,10 @@ class ExchangedQueuePairsTest extends ApiSuite {
     // ---- what goes wrong
 
     @Test
-    void saysThatAForeignFormatHasNoRoomForTheMessageProtocol() {
-        assertThat(failure("messages in format PING_PONG", bootstrap().connect(to(accepting(Format.PING_PONG)))))
-                .isInstanceOf(ConnectionException.class)
-                .hasMessageContaining("use framing RAW");
-    }
-
-    @Test
     void refusesAPeerWithAnotherFraming() {
-        TcpQueuePairExchange server = accepting(Format.VERBENA);
+        TcpQueuePairExchange server = accepting();
         ChannelFuture answering = bootstrap().connect(to(server));
-        ChannelFuture foreign = raw().connect(to(connecting(server, Format.VERBENA)));
+        ChannelFuture foreign = raw().connect(to(connecting(server)));
         assertThat(failure("a peer with framing RAW", answering))
                 .isInstanceOf(ConnectionException.class)
                 .hasMessageContaining("not a peer with framing MESSAGE");
@@ -504,29 +490,25 @@ class ExchangedQueuePairsTest extends ApiSuite {
 
     @Test
     void garbageEndsTheAttempt() throws Exception {
-        for (Format format : Format.values()) {
-            ChannelFuture connecting;
-            try (ServerSocket listening = new ServerSocket(0);
-                    Socket stranger = new Socket(HOST, listening.getLocalPort())) {
-                TcpQueuePairExchange exchange = TcpQueuePairExchange.accepted(listening.accept(), format);
-                connecting = (format == Format.VERBENA ? bootstrap() : raw()).connect(to(exchange));
-                stranger.getOutputStream()
-                        .write("GET / HTTP/1.1\r\nHost: localhost\r\n".repeat(4).getBytes());
-                Throwable refused = failure("garbage in format " + format, connecting);
-                assertThat(refused).isInstanceOf(ConnectionException.class);
-                assertThat(refused).isNotInstanceOf(ConnectionException.TimedOut.class);
-            }
-            Channel ended = connecting.channel();
-            Patience.until("the channel is closed", () -> !ended.isOpen());
+        ChannelFuture connecting;
+        try (ServerSocket listening = new ServerSocket(0);
+                Socket stranger = new Socket(HOST, listening.getLocalPort())) {
+            connecting = bootstrap().connect(to(TcpQueuePairExchange.accepted(listening.accept())));
+            stranger.getOutputStream()
+                    .write("GET / HTTP/1.1\r\nHost: localhost\r\n".repeat(4).getBytes());
+            Throwable refused = failure("garbage", connecting);
+            assertThat(refused).isInstanceOf(ConnectionException.class);
+            assertThat(refused).isNotInstanceOf(ConnectionException.TimedOut.class);
         }
+        Channel ended = connecting.channel();
+        Patience.until("the channel is closed", () -> !ended.isOpen());
     }
 
     @Test
     void aPeerThatClosesEndsTheAttempt() throws Exception {
         try (ServerSocket listening = new ServerSocket(0)) {
             Socket peer = new Socket(HOST, listening.getLocalPort());
-            ChannelFuture connecting =
-                    raw().connect(to(TcpQueuePairExchange.accepted(listening.accept(), Format.PING_PONG)));
+            ChannelFuture connecting = raw().connect(to(TcpQueuePairExchange.accepted(listening.accept())));
             peer.close();
             assertThat(failure("a peer that closes", connecting))
                     .isInstanceOf(ConnectionException.class)
@@ -540,8 +522,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
         try (ServerSocket unused = new ServerSocket(0)) {
             port = unused.getLocalPort();
         }
-        TcpQueuePairExchange exchange =
-                TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port), Format.VERBENA);
+        TcpQueuePairExchange exchange = TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port));
         assertThat(failure("connecting to nobody", bootstrap().connect(to(exchange))))
                 .isInstanceOf(ConnectionException.Rejected.class)
                 .hasMessageContaining(String.valueOf(port));
@@ -553,7 +534,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
             InetSocketAddress address = new InetSocketAddress(HOST, silent.getLocalPort());
             ChannelFuture connecting = bootstrap()
                     .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1000)
-                    .connect(to(TcpQueuePairExchange.connecting(address, Format.VERBENA)));
+                    .connect(to(TcpQueuePairExchange.connecting(address)));
             try (Socket accepted = silent.accept()) {
                 assertThat(failure("a silent peer", connecting))
                         .isInstanceOf(ConnectionException.TimedOut.class)
@@ -568,8 +549,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
     void closingGivesUpTheExchange() throws Exception {
         try (ServerSocket silent = new ServerSocket(0)) {
             InetSocketAddress address = new InetSocketAddress(HOST, silent.getLocalPort());
-            ChannelFuture connecting =
-                    bootstrap().connect(to(TcpQueuePairExchange.connecting(address, Format.VERBENA)));
+            ChannelFuture connecting = bootstrap().connect(to(TcpQueuePairExchange.connecting(address)));
             try (Socket accepted = silent.accept()) {
                 done("closing", connecting.channel().close());
                 assertThat(failure("an attempt that was closed", connecting))
@@ -606,17 +586,14 @@ class ExchangedQueuePairsTest extends ApiSuite {
             QueuePairRoute.ofDevice(LabDevice.SIW.deviceName()),
             QueuePairRoute.ofAddress(InetAddress.getByName(LabDevice.SIW.address()))
         }) {
-            assertThat(failure(
-                            "iWARP by hand",
-                            bootstrap().connect(new QueuePairExchangeAddress(siw, accepting(Format.VERBENA)))))
+            assertThat(failure("iWARP by hand", bootstrap().connect(new QueuePairExchangeAddress(siw, accepting()))))
                     .isInstanceOf(ConnectionException.class)
                     .hasMessageContaining("siw0 is iWARP");
         }
         assertThat(failure(
                         "no such device",
                         bootstrap()
-                                .connect(new QueuePairExchangeAddress(
-                                        QueuePairRoute.ofDevice("mlx5_7"), accepting(Format.VERBENA)))))
+                                .connect(new QueuePairExchangeAddress(QueuePairRoute.ofDevice("mlx5_7"), accepting()))))
                 .isInstanceOf(ConnectionException.Unreachable.class)
                 .hasMessageContaining("no RDMA device mlx5_7")
                 .hasMessageContaining(DEVICE);
@@ -624,13 +601,11 @@ class ExchangedQueuePairsTest extends ApiSuite {
                         "no such GID",
                         bootstrap()
                                 .connect(new QueuePairExchangeAddress(
-                                        QueuePairRoute.ofDevice(DEVICE, 1, 200), accepting(Format.VERBENA)))))
+                                        QueuePairRoute.ofDevice(DEVICE, 1, 200), accepting()))))
                 .isInstanceOf(ConnectionException.class);
         assertThat(failure(
                         "packets that are too long",
-                        bootstrap()
-                                .connect(new QueuePairExchangeAddress(
-                                        ROUTE.withMtuBytes(4096), accepting(Format.VERBENA)))))
+                        bootstrap().connect(new QueuePairExchangeAddress(ROUTE.withMtuBytes(4096), accepting()))))
                 .isInstanceOf(ConnectionException.class)
                 .hasMessageContaining("active MTU");
         RdmaEventLoopGroup soft = new RdmaEventLoopGroup("soft", 1);
@@ -641,7 +616,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
                                     .group(soft)
                                     .channel(RdmaChannel.class)
                                     .handler(new Inbox(channel -> {}))
-                                    .connect(to(accepting(Format.VERBENA)))))
+                                    .connect(to(accepting()))))
                     .isInstanceOf(UnsupportedOperationException.class)
                     .hasMessageContaining("provider soft has no queue pairs");
         } finally {
