@@ -12,7 +12,7 @@ final class Calls {
 
     private Calls() {}
 
-    /** A call that takes a segment for errno and answers NULL where it fails. */
+    /** A call that takes a segment for errno and returns NULL if it fails. */
     interface Creation {
         /**
          * Calls.
@@ -108,7 +108,7 @@ final class Calls {
     }
 
     /**
-     * Waits until there is something to read, or for some time. May return early: the caller looks at its clock.
+     * Waits until there is something to read, or for some time. May return early: the caller checks its clock.
      *
      * @param errno receives errno
      * @param pollfds from {@link FileDescriptors#newPollfds}

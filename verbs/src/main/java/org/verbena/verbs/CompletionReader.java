@@ -451,7 +451,7 @@ public final class CompletionReader {
         return (flags() & TAG_DATA_VALID) != 0;
     }
 
-    /** Gives the native memory back, when the queue is destroyed. */
+    /** Frees the native memory, when the queue is destroyed. */
     void free() {
         arena.close();
     }

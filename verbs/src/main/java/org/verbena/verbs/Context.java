@@ -39,7 +39,7 @@ import org.verbena.verbs.work.CompletionField;
 /**
  * An open device. Everything else is created on it and closed before it. Any thread, except {@link
  * #tryGetAsyncEvent()}: one thread at a time. While a call runs on another thread, {@link #close()} refuses, as it does
- * while objects are made.
+ * while objects are being created.
  *
  * <p>Source: ibv_open_device(3)
  */
@@ -373,7 +373,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Allocates memory of the device's own.
+     * Allocates memory on the device.
      *
      * @param lengthBytes how much, 1 or more
      * @param alignmentLog2 the power of two that it is aligned to, 0 or more: 12 is 4,096 bytes
@@ -407,9 +407,9 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Opens the XRC domain that all processes share that open it with the same file; the first of them creates it.
+     * Opens the XRC domain of all processes that open it with the same file; the first of them creates it.
      *
-     * @param file which; an empty one is made if there is none, readable to its owner and group
+     * @param file the file; if there is none, an empty one is made, readable for its owner and group
      * @return the domain; the caller closes it
      * @throws VerbsException the device has no XRC, or the file cannot be opened
      */
@@ -418,7 +418,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Opens an XRC domain that all processes share that open it with the same file.
+     * Opens the XRC domain of all processes that open it with the same file.
      *
      * @param fd a descriptor of the file
      * @param create whether to make the domain if the file has none yet
@@ -649,7 +649,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Hands all asynchronous events that are there to a listener, acknowledged. Does not block. One thread at a time.
+     * Passes all pending asynchronous events to a listener, acknowledged. Does not block. One thread at a time.
      *
      * @param listener called for each event
      * @return how many there were
@@ -670,7 +670,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Refuses an object of another device, which C would take for one of this: a pointer to something else.
+     * Refuses an object of another device, whose pointer C would take for one of this device.
      *
      * @param object to be used with another
      * @param its the context of the object

@@ -92,11 +92,11 @@ public record Device(
     }
 
     /**
-     * The kernel driver of the function that the device is on: for an adapter whose network driver makes the RDMA
-     * device that one, {@code mlx5_core} or {@code ice}. Reads {@link #sysfsPath()}. For what follows from it see
-     * {@link Context#driverFamily()}.
+     * The kernel driver of the PCI function that the device is on. For adapters whose network driver makes the RDMA
+     * device, it is the network driver: {@code mlx5_core} or {@code ice}. Reads {@link #sysfsPath()}. For what follows
+     * from it see {@link Context#driverFamily()}.
      *
-     * @return its name; null for devices without hardware, and where sysfs is not to be read
+     * @return its name; null for devices without hardware, and where sysfs cannot be read
      */
     public @Nullable String driverName() {
         try {
@@ -110,7 +110,7 @@ public record Device(
     /**
      * The NUMA node that the device is attached to. Reads {@link #sysfsPath()}.
      *
-     * @return from 0; -1 for devices without hardware, on machines with one node, and where sysfs is not to be read
+     * @return from 0; -1 for devices without hardware, on machines with one node, and where sysfs cannot be read
      */
     public int numaNode() {
         try {

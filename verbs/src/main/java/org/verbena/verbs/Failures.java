@@ -8,8 +8,7 @@ import java.util.regex.Pattern;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * Where the sentences of {@link VerbsException} come from: what usually makes a call fail with an errno, and what to
- * do.
+ * The hints of {@link VerbsException}: what usually makes a call fail with an errno, and what to do.
  */
 enum Failures {
     /** A system without the RDMA subsystem. */

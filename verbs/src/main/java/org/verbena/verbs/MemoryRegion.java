@@ -37,7 +37,7 @@ public final class MemoryRegion extends VerbsObject {
     private final ProtectionDomain domain;
     private final boolean imported;
 
-    /** What changes when it is registered again; one thread does that while nobody posts. */
+    /** What changes when it is registered again; one thread does that while no thread posts. */
     private @Nullable MemorySegment segment;
 
     private Set<AccessFlag> access;
@@ -300,11 +300,11 @@ public final class MemoryRegion extends VerbsObject {
     /**
      * Announces the intended use of a part of it, if it is registered ON_DEMAND.
      *
-     * @param kind what
+     * @param kind the intended use
      * @param wait whether to return only when it is done
-     * @param offsetBytes the start of the element
+     * @param offsetBytes where the part begins
      * @param sgeBytes how long it is
-     * @throws VerbsException the device refused, or has no such thing
+     * @throws VerbsException the device refused, or does not support it
      */
     public void advise(AdviceKind kind, boolean wait, long offsetBytes, int sgeBytes) {
         Objects.checkFromIndexSize(offsetBytes, sgeBytes, lengthBytes);
@@ -395,7 +395,7 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     /**
-     * The key that work requests of this side name it by.
+     * The key by which work requests of this side name it.
      *
      * @return lkey
      */
@@ -404,7 +404,7 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     /**
-     * The key that the peer names it by.
+     * The key by which the peer names it.
      *
      * @return rkey; of use to the peer only with a remote right
      */

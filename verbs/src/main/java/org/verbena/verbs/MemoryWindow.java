@@ -63,7 +63,7 @@ public final class MemoryWindow extends VerbsObject {
     }
 
     /**
-     * The key that the peer names it by.
+     * The key by which the peer names it.
      *
      * @return rkey: of type 1 after {@link #bind}, of type 2 the one it was allocated with, whose upper 24 bits stay
      */

@@ -7,7 +7,7 @@ import org.verbena.verbs.internal.Seam;
 
 /**
  * An object of libibverbs that the module {@code org.verbena.verbs.packet} binds. It behaves as every other: it keeps
- * what it lies on open, and every call keeps it open. No other module can extend this class.
+ * its parents open, and every call keeps it open. No other module can extend this class.
  */
 public abstract non-sealed class PacketObject extends VerbsObject {
     /**
@@ -17,7 +17,7 @@ public abstract non-sealed class PacketObject extends VerbsObject {
      * @param address of the C object
      * @param parents what it lies on; the first of them leads to its context
      */
-    @SuppressWarnings("exports") // that nobody else sees the type is what it is for
+    @SuppressWarnings("exports") // other modules are not to see the type
     protected PacketObject(Seam seam, long address, VerbsObject... parents) {
         super(address, parents);
         Objects.requireNonNull(seam);
@@ -33,7 +33,7 @@ public abstract non-sealed class PacketObject extends VerbsObject {
     }
 
     /**
-     * Refuses an object of another device, which C would take for one of this: a pointer to something else.
+     * Refuses an object of another device, whose pointer C would take for one of this device.
      *
      * @param context of the device
      * @param object to be used with another
@@ -58,7 +58,7 @@ public abstract non-sealed class PacketObject extends VerbsObject {
         return context.extendedOperation(function, offset);
     }
 
-    /** A call that takes a segment for errno and returns NULL where it fails. */
+    /** A call that takes a segment for errno and returns NULL if it fails. */
     @FunctionalInterface
     protected interface Creation {
         /**
@@ -96,7 +96,7 @@ public abstract non-sealed class PacketObject extends VerbsObject {
     }
 
     /**
-     * What to throw where a provider lacks a function.
+     * Creates the exception for a function that the provider lacks.
      *
      * @param function C's name of it
      * @param context of the device

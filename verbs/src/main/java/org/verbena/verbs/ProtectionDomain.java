@@ -94,8 +94,8 @@ public final class ProtectionDomain extends VerbsObject {
      * Registers memory with the device. The pages are pinned as long as the region is open, so register large segments
      * and keep them.
      *
-     * @param segment native memory; it must stay alive until the region is closed, and that until no work request uses
-     *     it
+     * @param segment native memory; it must stay alive until the region is closed; keep the region open while a work
+     *     request uses it
      * @param access the rights of the region; local reads are always allowed
      * @return the region; the caller closes it
      * @throws IllegalArgumentException heap memory, an empty segment, or REMOTE_WRITE or REMOTE_ATOMIC without
@@ -110,7 +110,8 @@ public final class ProtectionDomain extends VerbsObject {
      * Registers memory with the device under addresses of the caller's choice.
      *
      * @param segment native memory, as for {@link #registerMemory}
-     * @param address what addresses in the region count from, here and at the peer; as far into a page as the segment
+     * @param address what addresses in the region count from, here and at the peer; at the same offset in a page as the
+     *     segment
      * @param access the rights of the region
      * @return the region; the caller closes it
      * @throws IllegalArgumentException as for {@link #registerMemory}
@@ -139,7 +140,7 @@ public final class ProtectionDomain extends VerbsObject {
      * @param fd the buffer's descriptor
      * @param offsetBytes where in the buffer the region begins
      * @param lengthBytes how long it is
-     * @param address what addresses in the region count from; as far into a page as the offset
+     * @param address what addresses in the region count from; at the same offset in a page as {@code offsetBytes}
      * @param access the rights of the region
      * @return the region; the caller closes it
      * @throws VerbsException the device refused, or does not support it
@@ -153,7 +154,7 @@ public final class ProtectionDomain extends VerbsObject {
      * Registers a part of the device's own memory for work requests. Its addresses start at 0.
      *
      * @param memory the device's memory
-     * @param offsetBytes the start of the element
+     * @param offsetBytes where the part begins
      * @param lengthBytes how long it is
      * @param access the rights of the region, including ZERO_BASED
      * @return the region; the caller closes it before the memory

@@ -33,7 +33,7 @@ import org.verbena.verbs.work.WorkRequestOpcode;
 
 /**
  * A send queue and a receive queue, in the states that {@link #modify} takes it through. Its queues belong to one
- * thread at a time, and so does closing it; {@code modify} and {@code query} may be called by any.
+ * thread at a time, and so does closing it; {@code modify} and {@code query} may be called on any.
  *
  * <pre>{@code
  *   RESET --1--> INIT --2--> RTR --3--> RTS <--4--> SQD
@@ -200,7 +200,7 @@ public final class QueuePair extends VerbsObject {
         });
     }
 
-    /** Throws if a builder was asked for and the provider made a queue pair without. */
+    /** Throws if a builder was asked for and the provider made a queue pair without one. */
     private static void checkBuilder(long ibvQp, QueuePairExtension extension, String arguments) {
         if (!extension.sendOperations().isEmpty() && LibIbverbs.qpToQpEx(ibvQp) == 0) {
             throw Failures.failure("ibv_qp_to_qp_ex", arguments, Errno.EOPNOTSUPP);
@@ -214,7 +214,7 @@ public final class QueuePair extends VerbsObject {
      * @param arena owns the struct
      * @param domain where it will be created
      * @param options what it is created with
-     * @param extension and what else
+     * @param extension the additional options
      * @return an {@code ibv_qp_init_attr_ex}; C writes what it granted back into it
      * @throws IllegalArgumentException options and extension do not go together
      */
@@ -271,7 +271,7 @@ public final class QueuePair extends VerbsObject {
         return attr;
     }
 
-    /** What does not go with work queues that others own. */
+    /** Refuses what does not go with receives that come from receive work queues. */
     private static void checkSpreading(
             ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension, ReceiveSpreading hash) {
         QueuePairCapabilities sizes = options.capabilities();
@@ -415,8 +415,8 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * The state that the library last set. Errors and iWARP connections change it in the kernel, which {@link #query}
-     * asks.
+     * The state that the library last set. Errors and iWARP connections change it in the kernel, where {@link #query}
+     * reads it.
      *
      * @return the state
      */

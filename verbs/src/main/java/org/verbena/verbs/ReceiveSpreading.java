@@ -6,8 +6,8 @@ import java.util.Objects;
 import org.verbena.verbs.internal.Seam;
 
 /**
- * How a queue pair spreads what it receives over other queues, instead of having receives of its own. The module {@code
- * org.verbena.verbs.packet} has the only one: its ReceiveHash.
+ * How a queue pair spreads what it receives over other queues, instead of having receives of its own. The only
+ * implementation is ReceiveHash of the module {@code org.verbena.verbs.packet}.
  *
  * <p>Source: ibv_create_qp_ex(3)
  */
@@ -17,7 +17,7 @@ public abstract class ReceiveSpreading {
      *
      * @param seam shows that the module may do so
      */
-    @SuppressWarnings("exports") // that nobody else sees the type is what it is for
+    @SuppressWarnings("exports") // other modules are not to see the type
     protected ReceiveSpreading(Seam seam) {
         Objects.requireNonNull(seam);
     }

@@ -385,7 +385,7 @@ public final class SendQueue extends PostBatch {
         refuseInline(mask, "a binding");
         long address = window.nativeAddress();
         long slot = begin(workRequestId, BIND_MW, mask, 0, 0);
-        memory.set(CStruct.U32, slot + IbvSendWr.IMM_DATA, 0); // what the slot had before: librxe looks at it
+        memory.set(CStruct.U32, slot + IbvSendWr.IMM_DATA, 0); // what the slot had before: librxe reads it
         memory.set(CStruct.PTR, slot + IbvSendWr.BIND_MW_MW, address);
         memory.set(CStruct.U32, slot + IbvSendWr.BIND_MW_RKEY, key);
         try {
@@ -484,7 +484,7 @@ public final class SendQueue extends PostBatch {
      * returns, and needs no registration.
      *
      * @param data native or on the heap
-     * @param offsetBytes the start of the element
+     * @param offsetBytes where the copied part begins
      * @param lengthBytes how long it is, 0 or more
      * @return this
      * @throws IndexOutOfBoundsException outside the data; the work request is not staged

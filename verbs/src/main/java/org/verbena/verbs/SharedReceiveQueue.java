@@ -36,7 +36,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     private final int maxSges;
     private final ReceiveQueue queue;
 
-    /** By which more than receives are posted. */
+    /** Posts work requests other than receives. */
     private final @Nullable PacketBatch more;
 
     private SharedReceiveQueue(
@@ -124,7 +124,7 @@ public final class SharedReceiveQueue extends VerbsObject {
      * @param completions where they complete
      * @param kind what it is, for the message of a refusal
      * @param writer writes what an {@code ibv_srq_init_attr_ex} has for this kind
-     * @param more makes what posts more than receives, of the queue and of the struct with what was granted
+     * @param more makes what posts other work requests, from the queue and the struct with the granted values
      * @return the queue; the caller closes it
      * @throws VerbsException the device does not have this kind, or refused
      */

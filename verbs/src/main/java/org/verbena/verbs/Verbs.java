@@ -107,7 +107,7 @@ public final class Verbs {
     }
 
     /**
-     * Tells whether the process may fork.
+     * Reports whether the process may fork.
      *
      * @return its state
      */
@@ -216,7 +216,7 @@ public final class Verbs {
         return new VerbsException("ibv_open_device(" + name + ")", Errno.ENODEV, there);
     }
 
-    /** What to say where there is no device. */
+    /** The message if there is no device. */
     private static final String NO_DEVICE =
             "there is no RDMA device: load the adapter's driver, or create a software device on any network"
                     + " interface: modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0";

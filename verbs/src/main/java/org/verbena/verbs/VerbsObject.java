@@ -69,7 +69,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
      * @param <T> the kind of object
      * @param made address of the C object
      * @param constructor wraps it
-     * @param undo gives the C object back if wrapping it fails
+     * @param undo destroys the C object if wrapping it fails
      * @return what the constructor made
      */
     protected static <T extends VerbsObject> T own(long made, LongFunction<T> constructor, LongConsumer undo) {
@@ -123,7 +123,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
     }
 
     /**
-     * Gives the object back. Does nothing if that has been done.
+     * Destroys the C object. Does nothing if that has been done.
      *
      * @throws IllegalStateException children are open, or another thread makes one or is in a call about this: the
      *     message says which
@@ -164,7 +164,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
     protected void freeMemory() {}
 
     /**
-     * Gives the C object back. What it throws leaves the object open, so it must do nothing that may fail after the C
+     * Destroys the C object. What it throws leaves the object open, so it must do nothing that may fail after the C
      * object is gone.
      *
      * @param closing its address
@@ -217,8 +217,8 @@ public abstract sealed class VerbsObject implements AutoCloseable
     }
 
     /**
-     * Calls C about this object, which {@link #close()} refuses to close meanwhile. Every call that any thread may make
-     * goes this way; posting and polling do not, as they belong to the thread that closes.
+     * Calls C about this object, which {@link #close()} refuses to close meanwhile. Every call that is allowed on any
+     * thread is made through this; posting and polling are not, as they belong to the thread that closes.
      *
      * @param <T> what the call returns
      * @param call what to do, with memory that is freed when it is done
@@ -276,7 +276,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
         children.remove(child);
     }
 
-    /** The context under everything: an object names first what leads there. */
+    /** The context under everything: the first parent of an object leads there. */
     final Context root() {
         return this instanceof Context context ? context : parents[0].root();
     }

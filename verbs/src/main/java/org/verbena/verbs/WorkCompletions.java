@@ -342,7 +342,7 @@ public final class WorkCompletions implements AutoCloseable {
                                 : " (vendor error 0x" + Integer.toHexString(vendorError(index)) + ")");
     }
 
-    /** Gives the native array back. Idempotent; no poll may be going on. */
+    /** Frees the native array. Idempotent; no poll may be in progress. */
     @Override
     public void close() {
         if (arena.scope().isAlive()) {

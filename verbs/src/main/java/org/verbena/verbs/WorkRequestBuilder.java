@@ -269,7 +269,7 @@ public final class WorkRequestBuilder {
     private void checkInline(MemorySegment data) {
         requireData();
         if (!inlineAnnounced) {
-            // Most providers do not look at the flag here, but rxe takes what follows for an SGE without it.
+            // Most providers do not check the flag here, but rxe takes what follows for an SGE without it.
             throw refuse("inline data follows a work request that was begun without SendFlags.INLINE");
         }
         if (!data.isNative()) {
@@ -310,7 +310,7 @@ public final class WorkRequestBuilder {
         return new IllegalArgumentException(reason + "; abort the batch");
     }
 
-    /** Gives the native memory back, when the queue pair is destroyed. */
+    /** Frees the native memory, when the queue pair is destroyed. */
     void free() {
         NativeHeap.free(scratch);
     }

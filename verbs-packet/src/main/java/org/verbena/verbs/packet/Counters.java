@@ -76,7 +76,7 @@ public final class Counters extends PacketObject {
      * before the first of them is created.
      *
      * @param kind what it counts
-     * @param index where {@link #read} tells it, 0 to {@link #MAX_INDEX}; several kinds at one index are added up
+     * @param index where {@link #read} returns it, 0 to {@link #MAX_INDEX}; several kinds at one index are added up
      * @throws VerbsException the device does not count that (EOPNOTSUPP), or a flow names these counters already
      *     (EBUSY)
      */
@@ -88,7 +88,7 @@ public final class Counters extends PacketObject {
      * Selects what an index counts, for an existing flow.
      *
      * @param kind what it counts
-     * @param index where {@link #read} tells it, 0 to {@link #MAX_INDEX}
+     * @param index where {@link #read} returns it, 0 to {@link #MAX_INDEX}
      * @param flow whose packets; it has to be closed before these counters
      * @throws VerbsException the device does not count that, or only for flows yet to be created (EOPNOTSUPP)
      */

@@ -4,7 +4,7 @@ import java.util.Set;
 import org.verbena.verbs.ffm.Ranges;
 
 /**
- * A security association of IPsec. Devices read what is not a flag only with FULL_OFFLOAD.
+ * A security association of IPsec. Devices read the other values than the flags only with FULL_OFFLOAD.
  *
  * <p>Source: ibv_flow_action_esp(3)
  *

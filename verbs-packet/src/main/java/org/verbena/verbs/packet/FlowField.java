@@ -10,7 +10,7 @@ import org.verbena.verbs.packet.ffm.IbvFlowTcpUdpFilter;
 import org.verbena.verbs.packet.ffm.IbvFlowTunnelFilter;
 
 /**
- * The fields of headers that a {@link FlowMatch} can look at.
+ * The fields of headers that a {@link FlowMatch} can match.
  *
  * <p>Source: ibv_create_flow(3)
  */

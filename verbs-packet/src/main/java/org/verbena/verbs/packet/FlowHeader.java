@@ -1,7 +1,7 @@
 package org.verbena.verbs.packet;
 
 /**
- * The headers that a {@link FlowMatch} can look at.
+ * The headers that a {@link FlowMatch} can match.
  *
  * <p>Source: ibv_create_flow(3)
  */

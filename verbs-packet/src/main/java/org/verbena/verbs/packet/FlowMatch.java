@@ -60,7 +60,7 @@ public final class FlowMatch extends FlowSpec {
      * Sets a field.
      *
      * @param field of this header
-     * @param fieldValue what to look for
+     * @param fieldValue the value to match
      * @return the match
      * @throws IllegalArgumentException another header has the field, or the value has more bits
      */
@@ -69,10 +69,10 @@ public final class FlowMatch extends FlowSpec {
     }
 
     /**
-     * Sets a field in kind.
+     * Sets some bits of a field.
      *
      * @param field of this header
-     * @param fieldValue what to look for
+     * @param fieldValue the value to match
      * @param fieldMask which of its bits matter
      * @return the match
      * @throws IllegalArgumentException another header has the field, or the value or the mask has more bits
@@ -97,7 +97,7 @@ public final class FlowMatch extends FlowSpec {
      * Sets a field.
      *
      * @param field of this header
-     * @param fieldValue what to look for, as many bytes as the field has, in network order
+     * @param fieldValue the value to match, as many bytes as the field has, in network order
      * @return the match
      * @throws IllegalArgumentException another header has the field, or it has another length
      */
@@ -108,10 +108,10 @@ public final class FlowMatch extends FlowSpec {
     }
 
     /**
-     * Sets a field in kind.
+     * Sets some bits of a field.
      *
      * @param field of this header
-     * @param fieldValue what to look for, as many bytes as the field has, in network order
+     * @param fieldValue the value to match, as many bytes as the field has, in network order
      * @param fieldMask which of its bits matter
      * @return the match
      * @throws IllegalArgumentException another header has the field, or it has another length
@@ -134,7 +134,7 @@ public final class FlowMatch extends FlowSpec {
     }
 
     /**
-     * Sets an IP address in kind.
+     * Sets the prefix of an IP address.
      *
      * @param field of this header, the address of a host or network
      * @param address of the same version of IP

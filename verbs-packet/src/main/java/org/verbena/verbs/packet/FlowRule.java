@@ -25,7 +25,7 @@ import org.verbena.verbs.packet.ffm.IbvFlowAttr;
  * <p>Source: ibv_create_flow(3)
  *
  * @param type which packets it is for
- * @param priority rules with a lower one are looked at first; 0 to 65535
+ * @param priority rules with a lower one are checked first; 0 to 65535
  * @param port of the device, 1 to 255
  * @param flags special behaviour
  * @param specs its parts, at most 255; their order matters only with {@link FlowHeader#MPLS}

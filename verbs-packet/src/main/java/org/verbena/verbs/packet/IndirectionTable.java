@@ -19,8 +19,8 @@ import org.verbena.verbs.packet.ffm.IbvRwqIndTableInitAttr;
 import org.verbena.verbs.packet.ffm.PacketOps;
 
 /**
- * Which {@link ReceiveWorkQueue} a packet goes to: its {@link ReceiveHash hash} picks an entry. The queues stay open at
- * least as long.
+ * Selects the {@link ReceiveWorkQueue} that a packet goes to: its {@link ReceiveHash hash} picks an entry. The queues
+ * stay open at least as long.
  *
  * <p>Source: ibv_create_rwq_ind_table(3)
  */

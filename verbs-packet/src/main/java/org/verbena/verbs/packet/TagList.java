@@ -197,7 +197,7 @@ public final class TagList extends PacketBatch implements AutoCloseable {
      * @param signaled whether it makes a completion
      * @param handle from {@link #handle}
      * @return this
-     * @throws IllegalArgumentException the device never gave such a handle
+     * @throws IllegalArgumentException the device never returned such a handle
      * @throws IllegalStateException no slot is left: flush first
      */
     public TagList remove(long operationId, boolean signaled, int handle) {

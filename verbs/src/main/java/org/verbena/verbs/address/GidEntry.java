@@ -6,7 +6,7 @@ package org.verbena.verbs.address;
  * <p>Source: ibv_query_gid_ex(3)
  *
  * @param gid the identifier
- * @param index where it is in the table: what address vectors name it by
+ * @param index its place in the table, by which address vectors name it
  * @param port 1 or more
  * @param type the packet format; it decides between RoCE v1 and v2
  * @param networkInterfaceIndex the interface it belongs to, as if_nametoindex(3); 0 if none

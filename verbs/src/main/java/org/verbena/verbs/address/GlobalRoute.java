@@ -15,7 +15,7 @@ import org.verbena.verbs.ffm.Ranges;
  */
 public record GlobalRoute(Gid destination, int sourceGidIndex, int hopLimit, int trafficClass, int flowLabel) {
 
-    /** What most need: 64 hops, no traffic class. */
+    /** Enough for most networks. */
     private static final int DEFAULT_HOP_LIMIT = 64;
 
     private static final int FLOW_LABEL_MASK = 0xfffff;

@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
  * The drivers of RDMA devices, and what is special about each: the one place for facts that no query returns.
  *
  * <p>A fact is from the driver's source: the providers of rdma-core 65 (providers/NAME) and the kernel's drivers.
- * {@link #OTHER} has the value that is safe for every driver. {@code docs/adapters.md} says of each family what is
- * known and who has run it.
+ * {@link #OTHER} has the value that is safe for every driver. {@code docs/adapters.md} lists what is known about each
+ * family and where it was run.
  */
 public enum DriverFamily {
     /** Nvidia ConnectX-4 and later, BlueField: mlx5. */
@@ -79,7 +79,7 @@ public enum DriverFamily {
      * The family of a device.
      *
      * @param driverName the kernel driver of its parent device ({@code mlx5_core}), null if it has none
-     * @param vendorId {@link DeviceAttributes#vendorId()}, which tells the software devices apart
+     * @param vendorId {@link DeviceAttributes#vendorId()}, which distinguishes the software devices
      * @return the family; {@link #OTHER} if it is not known
      */
     public static DriverFamily of(@Nullable String driverName, int vendorId) {
@@ -125,8 +125,8 @@ public enum DriverFamily {
     }
 
     /**
-     * Whether {@code ibv_poll_cq} never enters the kernel, so that it can be called without telling the JVM: a call
-     * that blocks would hold up garbage collection.
+     * Whether {@code ibv_poll_cq} never enters the kernel, so that it can be a critical call: one that blocks would
+     * hold up garbage collection.
      *
      * @return false if it does, or is not known
      */
@@ -146,7 +146,7 @@ public enum DriverFamily {
 
     /**
      * Whether the binding of a memory window may be posted behind other work. Soft RoCE repeats a binding with the
-     * packets before it and fails; of others than Nvidia's nobody knows.
+     * packets before it and fails; only Nvidia's adapters are known to allow it.
      *
      * @return false if the send queue has to be empty
      */

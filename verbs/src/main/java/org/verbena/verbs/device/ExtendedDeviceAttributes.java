@@ -12,7 +12,7 @@ import org.verbena.verbs.queue.QueuePairType;
  * <p>Source: ibv_query_device_ex(3)
  *
  * @param basic the attributes from {@code Context.queryDevice}
- * @param generalOdp on-demand paging: bit 0 there is, bit 1 also for the whole address space
+ * @param generalOdp on-demand paging: bit 0 supported, bit 1 also for the whole address space
  * @param reliableOdp on-demand paging of RC, bits of ibv_odp_transport_cap_bits
  * @param unreliableOdp the same of UC
  * @param datagramOdp the same of UD
@@ -101,7 +101,7 @@ public record ExtendedDeviceAttributes(
      * What queue pairs of a type can do with memory that is registered {@link AccessFlag#ON_DEMAND}.
      *
      * @param type of the queue pairs
-     * @return the operations; none without on-demand paging, and for types of which devices do not tell
+     * @return the operations; none without on-demand paging, and for types that devices do not report
      */
     public Set<OnDemandOperation> onDemandOperations(QueuePairType type) {
         if (!hasOnDemandPaging()) {

@@ -6,9 +6,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
- * Memory of C's heap, for objects that come and go with connections: to close a shared arena stops every thread of the
- * JVM for a moment, and a server closes a thousand connections at once. Nobody checks that the memory is still there:
- * who frees it makes sure that nothing reaches it any more.
+ * Memory of C's heap, for objects that come and go with connections: closing a shared arena stops every thread of the
+ * JVM for a moment, and a server may close a thousand connections at once. Accesses are not checked: the code that
+ * frees the memory makes sure that nothing uses it any more.
  *
  * <p>Source: aligned_alloc(3), free(3)
  */

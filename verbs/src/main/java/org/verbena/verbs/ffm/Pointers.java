@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
-/** Reads C's memory by address. The caller answers for the address: a wrong one ends the JVM. */
+/** Reads C's memory by address. The caller is responsible for the address: a wrong one ends the JVM. */
 @SuppressWarnings("restricted") // looking at what C points to is what this class is for
 public final class Pointers {
     /** Longer than any name or string that libibverbs returns. */

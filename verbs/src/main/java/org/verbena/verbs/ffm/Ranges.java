@@ -1,6 +1,6 @@
 package org.verbena.verbs.ffm;
 
-/** Says which attribute is out of its range. */
+/** Checks ranges, and names the attribute that is out of its range. */
 public final class Ranges {
     private Ranges() {}
 

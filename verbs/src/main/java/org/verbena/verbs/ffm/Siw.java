@@ -14,7 +14,7 @@ package org.verbena.verbs.ffm;
  * is inline.
  */
 public final class Siw {
-    /** What is longer is sent as it should be. */
+    /** What is longer is sent correctly. */
     public static final int SHORT_BYTES = 32;
 
     /**

@@ -1,8 +1,8 @@
 package org.verbena.verbs.internal;
 
 /**
- * What constructors ask for that only the module {@code org.verbena.verbs.packet} may call: no other module reads this
- * package, so no other can name what to pass.
+ * A parameter of constructors that only the module {@code org.verbena.verbs.packet} may call: no other module reads
+ * this package, so no other can name the argument.
  */
 public final class Seam {
     /** The only one. */

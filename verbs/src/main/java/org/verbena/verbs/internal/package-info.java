@@ -1,2 +1,2 @@
-/** What Verbena's module of raw packets shares with this one. Only that module reads this package. */
+/** What Verbena's module of raw packets shares with this one. Exported only to that module. */
 package org.verbena.verbs.internal;

@@ -21,7 +21,7 @@ public enum AccessFlag implements NativeConstant {
     MW_BIND(16),
     /** Remote addresses count from the start of the region, not from its virtual address. */
     ZERO_BASED(32),
-    /** Pages are not pinned: the adapter faults them in (on-demand paging). Devices that cannot refuse. */
+    /** Pages are not pinned: the adapter faults them in (on-demand paging). Devices without that refuse. */
     ON_DEMAND(64),
     /** Backed by huge pages throughout; only together with {@link #ON_DEMAND}. */
     HUGETLB(128),

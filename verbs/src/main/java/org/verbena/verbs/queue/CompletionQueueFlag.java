@@ -10,7 +10,7 @@ import org.verbena.verbs.ffm.NativeConstant;
 public enum CompletionQueueFlag implements NativeConstant {
     /** One thread at a time uses it, its queue pairs' receives included: the library may leave out its locks. */
     SINGLE_THREADED(1),
-    /** The program never has more completions in it than it holds: the device need not look. */
+    /** The program never has more completions in it than it holds: the device need not check. */
     IGNORE_OVERRUN(2);
 
     private final int value;

@@ -1,7 +1,7 @@
 package org.verbena.verbs.queue;
 
 /**
- * Options that two adapters of one maker agree on while connecting (enhanced connection establishment).
+ * Options that two adapters of one vendor agree on while connecting (enhanced connection establishment).
  *
  * <p>Source: ibv_query_ece(3), ibv_set_ece(3)
  *

@@ -6,10 +6,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What belongs to each work request that is under way, by the id that its completion brings back: what C's programs
- * keep as a pointer in {@code wr_id}. A pointer that is stale, or one of another kind, is believed; an id that this
- * table did not give out, or whose work has ended, is not: {@link #take} answers null, and the completion can be
- * dropped.
+ * Keeps what belongs to each outstanding work request, by the id that its completion returns. C programs keep a pointer
+ * in {@code wr_id} for that, and do not notice one that is stale or of another kind. An id that this table did not give
+ * out, or whose work has ended, is noticed: {@link #take} returns null, and the completion can be dropped.
  *
  * <pre>{@code
  * OutstandingWork<Request> outstanding = new OutstandingWork<>(depth);
@@ -102,8 +101,8 @@ public final class OutstandingWork<T> {
     }
 
     /**
-     * Ends a work request: it has completed, or was not accepted, or nobody waits for it any more. Its id is unknown
-     * from now on.
+     * Ends a work request: it has completed, was not accepted, or is not awaited any more. Its id is unknown from now
+     * on.
      *
      * @param id of its completion
      * @return what belonged to it; null for an id that is not outstanding here
@@ -133,8 +132,8 @@ public final class OutstandingWork<T> {
     }
 
     /**
-     * Ends all: a queue pair was destroyed, after which nothing completes any more. Completions that come all the same
-     * are unknown.
+     * Ends all: a queue pair was destroyed, after which nothing completes any more. Completions that still come are
+     * unknown.
      *
      * @param each gets what belonged to one work request; it may put others
      */

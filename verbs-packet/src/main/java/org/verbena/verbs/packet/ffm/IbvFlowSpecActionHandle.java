@@ -4,7 +4,7 @@ import java.lang.foreign.StructLayout;
 import org.verbena.verbs.ffm.CStruct;
 
 /**
- * {@code struct ibv_flow_spec_action_handle}: the part of a rule that has packets changed. Source: infiniband/verbs.h
+ * {@code struct ibv_flow_spec_action_handle}: the part of a rule that changes packets. Source: infiniband/verbs.h
  */
 public final class IbvFlowSpecActionHandle {
     public static final StructLayout LAYOUT = CStruct.struct(
