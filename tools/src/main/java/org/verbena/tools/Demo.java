@@ -37,12 +37,12 @@ final class Demo implements Callable<Integer> {
     private static final int ROWS = 256;
     private static final int ROW_BYTES = 4096;
 
-    /** So many, or for so long, whichever is over first. */
+    /** The most operations of a line, which may end sooner by its time. */
     private static final int MOST = 100_000;
 
     private static final String EACH_MILLIS = "800";
 
-    /** The warm-up of a line takes so many times as long at the most, and never longer than elsewhere. */
+    /** The longest warm-up of a line, as a multiple of its time; it is never longer than elsewhere. */
     private static final int MOST_WARM_UPS = 4;
 
     @Option(
@@ -95,10 +95,10 @@ final class Demo implements Callable<Integer> {
             throw new ParameterException(spec.commandLine(), "--millis must be 1 or more, not " + eachMillis);
         }
         MemorySegment memory = Arena.global().allocate(Table.lengthBytes(ROWS, ROW_BYTES), ROW_BYTES);
-        MessageHandler tellsOfTheTable = TableServer.handler(memory, ROWS, ROW_BYTES);
+        MessageHandler advertiseTable = TableServer.handler(memory, ROWS, ROW_BYTES);
         try (RdmaServer server = RdmaServer.builder()
                         .provider(provider)
-                        .bind(host, port, (exchange, message) -> answer(exchange, message, tellsOfTheTable));
+                        .bind(host, port, (exchange, message) -> answer(exchange, message, advertiseTable));
                 RdmaClient client = RdmaClient.builder().provider(provider).connect(host, server.port())) {
             RdmaChannel channel = client.channel();
             report.line("Verbena on " + client.provider() + ", " + channel.localAddress() + " to "
@@ -144,11 +144,11 @@ final class Demo implements Callable<Integer> {
     }
 
     /** An empty request asks for the table; anything else comes back. */
-    private static void answer(Exchange exchange, ByteBuf message, MessageHandler tellsOfTheTable) throws Exception {
+    private static void answer(Exchange exchange, ByteBuf message, MessageHandler advertiseTable) throws Exception {
         if (message.isReadable()) {
             exchange.send(message.retain());
         } else {
-            tellsOfTheTable.onMessage(exchange, message);
+            advertiseTable.onMessage(exchange, message);
         }
     }
 

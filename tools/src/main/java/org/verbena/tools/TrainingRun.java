@@ -8,7 +8,7 @@ import java.io.PrintWriter;
  * are loaded from their jars.
  */
 final class TrainingRun {
-    /** So long for each line of the demonstration: long enough to load its classes. */
+    /** The time for each line of the demonstration: long enough to load its classes. */
     private static final String EACH_MILLIS = "20";
 
     private TrainingRun() {}

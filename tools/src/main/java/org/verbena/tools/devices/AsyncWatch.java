@@ -16,7 +16,7 @@ import picocli.CommandLine.Mixin;
         name = "asyncwatch",
         description = "Prints a device's asynchronous events as they occur, like ibv_asyncwatch(1).")
 public final class AsyncWatch implements Callable<Integer> {
-    /** How long to sleep before looking whether the thread was interrupted. */
+    /** How long to sleep before checking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;
 
     @Mixin

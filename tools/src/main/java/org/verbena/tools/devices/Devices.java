@@ -64,7 +64,7 @@ public final class Devices implements Callable<Integer> {
             }
             throw new CommandFailure("no RDMA device can be used: " + cause.getMessage()
                     + "\nWithout one, everything but the commands for the raw bindings runs on the software provider (--provider soft)."
-                    + "\nverbena doctor looks at each step to a device.");
+                    + "\nverbena doctor checks each step to a device.");
         }
         if (list) {
             printNames(out);
@@ -99,7 +99,7 @@ public final class Devices implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** To the letter what {@code ibv_devices} prints. */
+    /** Exactly what {@code ibv_devices} prints. */
     private static void printNames(PrintWriter out) {
         out.printf(Locale.ROOT, "    %-16s\t   node GUID%n", "device");
         out.printf(Locale.ROOT, "    %-16s\t----------------%n", "------");

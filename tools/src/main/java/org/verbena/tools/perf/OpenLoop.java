@@ -17,7 +17,7 @@ import org.verbena.samples.command.Pipelined;
  * that stalls is seen in all the operations that it delays ("coordinated omission").
  */
 final class OpenLoop {
-    /** Beyond these, operations wait; what they wait is part of their time. */
+    /** Beyond these, operations wait, and the wait is part of their time. */
     private static final int MOST_UNDER_WAY = 1 << 14;
 
     /** A sleep is about so much longer than it should be. */

@@ -11,7 +11,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** A mixin: has a C program measure the same after each test and size. */
+/** A mixin: lets a C program measure the same after each test and size. */
 final class PerfAgainst {
     @Option(
             names = "--against",
@@ -37,7 +37,7 @@ final class PerfAgainst {
     }
 
     /**
-     * Looks at what will be measured before it is.
+     * Checks what will be measured, before the first test.
      *
      * @throws ParameterException the program can measure none of it
      * @throws CommandFailure it is not installed here
@@ -63,7 +63,7 @@ final class PerfAgainst {
         }
     }
 
-    /** Has the program measure what perf has measured; null if it is not wanted. */
+    /** Lets the program measure what perf has measured; null if it is not wanted. */
     @Nullable Compared compare(PerfConnection connection, PerfTest test, PerfFigures mine, double seconds, boolean hasDevice)
             throws InterruptedException {
         PerfTool it = tool;

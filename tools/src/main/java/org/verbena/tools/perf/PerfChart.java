@@ -52,7 +52,7 @@ final class PerfChart {
         System.setProperty("java.awt.headless", "true");
     }
 
-    /** Told apart by eyes of all kinds, and dark enough on white. */
+    /** Distinct for the colour-blind as well, and dark enough on white. */
     private static final Color[] COLORS = {
         new Color(0x0072B2),
         new Color(0xD55E00),

@@ -96,7 +96,7 @@ final class PerfConnection implements AutoCloseable {
         }
     }
 
-    /** Has the server send messages of that size, so many at once. */
+    /** Makes the server send messages of that size, so many at once. */
     void beginReturn(int bytes, int window) throws InterruptedException {
         received.set(0);
         receivedBytes = bytes;
@@ -125,7 +125,7 @@ final class PerfConnection implements AutoCloseable {
     }
 
     /**
-     * Has the server start its end of a C program; returns the port of that.
+     * Makes the server start its end of a C program; returns the port of that.
      *
      * @throws CommandFailure it does not, and says why
      */
@@ -150,7 +150,7 @@ final class PerfConnection implements AutoCloseable {
     }
 
     /**
-     * Has the server make a ring, instead of the one that it had.
+     * Makes the server create a ring, instead of the one that it had.
      *
      * @param mode {@link PerfProtocol#ECHO} or {@link PerfProtocol#COUNT}
      * @param mine where the server writes

@@ -6,7 +6,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Messages that a server sends of its own accord: a number of them at once, until a client has it stop. Used on the
+ * Messages that a server sends of its own accord: a number of them at once, until a client stops it. Used on the
  * channel's event loop. A message that fails, because the connection has ended, is not followed by another.
  */
 final class PerfFlow {
@@ -42,7 +42,7 @@ final class PerfFlow {
         }
     }
 
-    /** Starts no more, and says how many were sent once the last of them is complete. */
+    /** Starts no more, and reports how many were sent once the last of them is complete. */
     void end0(LongConsumer then) {
         whenEnded = then;
         endIfDone0(then);

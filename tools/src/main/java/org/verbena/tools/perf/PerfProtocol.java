@@ -19,8 +19,8 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 
 /**
- * What client and server of {@code perf} say to each other. The first byte of a message says what it is; streams
- * have it once, at their beginning.
+ * The messages between client and server of {@code perf}. The first byte of a message is its kind; streams have it
+ * once, at their beginning.
  */
 final class PerfProtocol {
     /** Send it back. */
@@ -139,9 +139,9 @@ final class PerfProtocol {
     }
 
     /**
-     * Reads on while the peer does not take what it is sent, which is bounded by the flow: otherwise one that never
-     * ends would keep the server from reading. What asks for reads comes by here first, and passes by the handler that
-     * would hold it back.
+     * Reads on while the peer does not take what is sent to it, which the flow bounds: otherwise a flow that never ends
+     * would keep the server from reading. Requests to read pass here first, and bypass the handler that would hold them
+     * back.
      */
     private static final class Reading extends ChannelOutboundHandlerAdapter {
         @Override

@@ -41,7 +41,7 @@ final class PerfReport {
     private final Map<String, @Nullable Object> members = new LinkedHashMap<>();
     private final List<Map<String, @Nullable Object>> rows = new ArrayList<>();
 
-    /** When the connections are there; what they took is not of interest. */
+    /** Set once the connections are up: what connecting took is not of interest. */
     private @Nullable Conditions conditions;
 
     void begin(boolean isLatency, boolean isBidirectional, boolean isCompared, PerfOrigin origin, RdmaChannel channel) {

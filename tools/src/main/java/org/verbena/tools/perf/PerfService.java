@@ -15,7 +15,7 @@ import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.Framing;
 
-/** What a perf server has beside messages, each on a port of its own, which is its {@link #offset()} after theirs. */
+/** What a perf server has beside messages, each on its own port, {@link #offset()} after that of messages. */
 enum PerfService {
     /** Streams over RDMA. */
     STREAMS(1) {

@@ -30,7 +30,7 @@ interface PerfSubject extends AutoCloseable {
     }
 
     /**
-     * Has the server send as well, as many messages at once as this end; only for tests that {@link
+     * Makes the server send as well, as many messages at once as this end; only for tests that {@link
      * PerfTest#isBothWays()}, and once a size was prepared.
      *
      * @param bytes that size

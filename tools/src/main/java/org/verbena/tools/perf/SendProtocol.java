@@ -12,10 +12,10 @@ import java.nio.ByteBuffer;
  * program has been given and that are about to be posted again. A message that comes back is a credit that comes back.
  * Of messages that go one way, the server acknowledges each half of the credits, with {@link PerfProtocol#COUNT} and
  * how many it has had (a long), so that two acknowledgements at most are under way; it says the same with
- * {@link PerfProtocol#HOW_MANY} when it is asked, by a message of that byte alone.
+ * {@link PerfProtocol#HOW_MANY} when it is asked, by a message of only that byte.
  *
  * <p>Where both ends send, the client posts as many receives, and the server sends with as many credits from {@link
- * PerfProtocol#BOTH}, a byte alone, to {@link PerfProtocol#STOP}, which it answers with how many it has sent. The
+ * PerfProtocol#BOTH}, a single byte, to {@link PerfProtocol#STOP}, which it answers with how many it has sent. The
  * server's messages begin with {@link PerfProtocol#BOTH}. The client acknowledges each half of the credits as well,
  * with {@link #TAKEN} and how many it has had (a long). Both post {@link #CONTROL_RECEIVES} more for all that has no
  * credit.
@@ -109,7 +109,7 @@ record SendProtocol(int bytes, int receives, boolean isBidirectional) {
         return isLatency || isBidirectional ? Math.max(bytes, ANSWER_BYTES) : ANSWER_BYTES;
     }
 
-    /** What one end says of its count. */
+    /** The message with which one end reports its count. */
     static ByteBuf answer(byte what, long count) {
         return Unpooled.buffer(ANSWER_BYTES).writeByte(what).writeLong(count);
     }

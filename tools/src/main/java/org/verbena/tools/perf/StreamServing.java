@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The server's end of a stream: does with it what its first byte says, and is gone then. */
+/** The server's end of a stream: replaces itself with the handler that the first byte asks for. */
 final class StreamServing extends ChannelInboundHandlerAdapter {
     private static final Logger LOG = LoggerFactory.getLogger(StreamServing.class);
 
@@ -36,7 +36,8 @@ final class StreamServing extends ChannelInboundHandlerAdapter {
 
     /**
      * Counts the client's messages, and sends as many at once as the client wants. The stream begins with their size
-     * and that number, both ints. At the client's end it says how many have arrived, and how many it has sent.
+     * and that number, both ints. At the end of the client's messages it reports how many have arrived, and how many it
+     * has sent.
      */
     private static final class BothWays extends SimpleChannelInboundHandler<ByteBuf> {
         private static final int BEGINNING_BYTES = 2 * Integer.BYTES;

@@ -41,7 +41,7 @@ record ToolProcess(PerfTool tool, ToolRun run, boolean hasDevice) {
      * Starts it.
      *
      * @param host the server that a client connects to; null for a server
-     * @param output where to what it prints goes
+     * @param output where its output goes
      * @throws CommandFailure it is not installed
      * @throws IOException it does not start
      */

@@ -9,8 +9,8 @@ package org.verbena.tools.perf;
  * @param connections over how many at once
  * @param window operations under way on each
  * @param isBidirectional whether both ends send at once
- * @param seconds how long, for programs that are told a time
- * @param count how many operations in all, for programs that are told a number
+ * @param seconds how long, for programs that take a time
+ * @param count how many operations in all, for programs that take a number
  */
 record ToolRun(
         PerfTest test,
@@ -30,7 +30,7 @@ record ToolRun(
 
     private static final int MOST_COUNT = 100_000_000;
 
-    /** Checks it, as it may have come from a peer: what comes of it is part of a command line. */
+    /** Checks it, as it may have come from a peer and becomes part of a command line. */
     ToolRun {
         check("bytes", bytes, 1, PerfProtocol.MOST_MEMORY_BYTES);
         check("connections", connections, 1, MOST_CONNECTIONS);

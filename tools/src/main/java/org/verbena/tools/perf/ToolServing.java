@@ -10,8 +10,8 @@ import org.verbena.api.Exchange;
 import org.verbena.samples.command.CommandFailure;
 
 /**
- * Runs the servers of C programs for clients that compare, one at a time: which ones, the server's user has said. A
- * client chooses numbers, and no word of a command line.
+ * Runs the servers of C programs for clients that compare, one at a time. The server's user allows some programs; a
+ * client chooses only numbers, no word of a command line.
  */
 final class ToolServing {
     private final Set<PerfTool> allowed;
@@ -33,7 +33,7 @@ final class ToolServing {
         this.hasDevice = hasDevice;
     }
 
-    /** Has the end of this process end what it runs. */
+    /** Ends what it runs when this process ends. */
     void endWithProcess() {
         Runtime.getRuntime().addShutdownHook(new Thread(this::stop, "end of C programs"));
     }

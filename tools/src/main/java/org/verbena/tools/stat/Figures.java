@@ -54,7 +54,7 @@ record Figures(
         RUNS,
         /** It has nothing to do. */
         WAITS,
-        /** It has something to do and does not get on. */
+        /** It has something to do and makes no progress. */
         HANGS
     }
 
@@ -66,7 +66,7 @@ record Figures(
      * @param state what it does
      * @param pollsPerSecond how often it polled
      * @param completionsPerSecond what it found
-     * @param spinPercent of the time that it spent polling for nothing
+     * @param spinPercent of the time that it spent polling without finding anything
      * @param lastTurnMillis how long ago it last woke, polled or began to wait
      */
     record Loop(

@@ -30,13 +30,14 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 
 /**
- * Shows the processes of this user that use Verbena, and what one of them does, from the file of counters that it maps.
+ * Shows the processes of this user that use Verbena, and what one of them does, from the file of counters that it
+ * writes.
  */
 @Command(
         name = "stat",
         description = "Shows processes that use Verbena, and what their connections and loops do.",
         footer = {
-            "%nWithout PID it lists your processes, or shows the only one. It reads a file that the process maps, so it"
+            "%nWithout PID it lists your processes, or shows the only one. It reads a file that the process writes, so it"
                     + " also shows a process that hangs or is stopped.",
             "%nA server that listens with several providers, and a client with a ladder, has a line for each provider that"
                     + " it uses, and says why its connections have theirs.",

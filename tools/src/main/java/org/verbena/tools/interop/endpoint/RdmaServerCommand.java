@@ -27,7 +27,7 @@ import picocli.CommandLine.Option;
 public final class RdmaServerCommand implements Callable<Integer> {
     private static final int BACKLOG = 4;
 
-    /** How long to wait before looking whether the thread was interrupted. */
+    /** How long to wait before checking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;
 
     @Option(names = "-s", paramLabel = "ADDR", description = "The address to listen on; by default any.")

@@ -10,7 +10,7 @@ import org.verbena.verbs.Context;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Where a queue pair is that is connected by hand, for commands to mix in. */
+/** A mixin: the local end of a queue pair that is connected by hand. */
 final class ByHandOptions {
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -43,7 +43,7 @@ final class ByHandOptions {
     /**
      * Meets the other side over TCP.
      *
-     * @param host the server; null to be it, and to wait for a client as long as it takes
+     * @param host the server; null to be the server, and to wait for a client as long as it takes
      * @param answerMillis how long each answer may take, 0 for ever
      */
     static void meet(@Nullable String host, int tcpPort, int answerMillis, Meeting meeting) throws IOException {

@@ -9,10 +9,9 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
 /**
- * The programs {@code ibv_*_pingpong} of rdma-core once more: messages go to and fro over queue pairs that are
- * connected without a connection manager. Each side interoperates with C's. Every kind is a command with the options
- * that C's program has; {@link PingPongCommand} has what the first four have in common, {@link XsrqPingPong} is the
- * fifth.
+ * Java versions of rdma-core's {@code ibv_*_pingpong}: messages go back and forth over queue pairs that are connected
+ * without a connection manager. Each side interoperates with C's. Every kind is a command with the options that C's
+ * program has; {@link PingPongCommand} has what the first four have in common, {@link XsrqPingPong} is the fifth.
  *
  * <p>Source: ibv_rc_pingpong(1)
  */

@@ -71,7 +71,7 @@ abstract class PingPongCommand implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
 
-    /** What to do, once what the kind alone has is checked. */
+    /** What to do, once the options that only this kind has are checked. */
     abstract PingPongPlan plan(CommandLine.Model.CommandSpec command);
 
     /** What to do over one queue pair. */

@@ -42,7 +42,7 @@ final class PingPongMemory implements AutoCloseable {
      * Allocates and registers it.
      *
      * @param headerBytes what a receive has in front of the message
-     * @param err is told if pages cannot be prefetched, which does not matter
+     * @param err gets a line if pages cannot be prefetched, which does no harm
      */
     PingPongMemory(
             ProtectionDomain domain, int headerBytes, int sizeBytes, PingPongFeatures features, PrintWriter err) {

@@ -10,7 +10,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
-/** What all kinds of ping-pong can be told, for their commands to mix in. */
+/** A mixin: the options that all kinds of ping-pong have. */
 final class PingPongOptions {
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it

@@ -7,7 +7,7 @@ import org.verbena.tools.interop.pingpong.PingPong.Kind;
  * What a {@link PingPongSession} does.
  *
  * @param kind over which queue pairs
- * @param path by which way
+ * @param path over which path
  * @param sizeBytes of a message
  * @param queuePairs how many
  * @param receiveDepth receives to keep posted

@@ -44,7 +44,7 @@ import org.verbena.verbs.work.SendOperation;
  * answer has come; one buffer serves all sends and receives, as in C. It belongs to one thread.
  */
 final class PingPongSession implements AutoCloseable {
-    /** As in C: the shared-receive-queue program always tells of this many queue pairs. */
+    /** As in C: the shared-receive-queue program always sends the addresses of this many queue pairs. */
     static final int MAX_QUEUE_PAIRS = 256;
 
     /** As in C, for datagrams. */
@@ -62,7 +62,7 @@ final class PingPongSession implements AutoCloseable {
     /** Completions taken with one call. */
     private static final int BATCH = 16;
 
-    /** How long to sleep before looking whether the thread was interrupted. */
+    /** How long to sleep before checking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;
 
     private final Kind kind;
@@ -88,7 +88,7 @@ final class PingPongSession implements AutoCloseable {
     /** What each queue pair waits for, bits of {@link #RECEIVE} and {@link #SEND}; by its index. */
     private final int[] pending;
 
-    /** Shared receives do not know whose they are: the completion tells. */
+    /** A shared receive belongs to no queue pair: its completion names one. */
     private final Map<Integer, Integer> indexByNumber = new HashMap<>();
 
     private int posted;
@@ -169,7 +169,7 @@ final class PingPongSession implements AutoCloseable {
         try {
             return domain.createQueuePair(options, QueuePairExtension.building(Set.of(SendOperation.SEND)));
         } catch (VerbsException refused) {
-            // No attribute of a device tells this in advance.
+            // No attribute of a device shows this in advance.
             if (refused.errno() != EOPNOTSUPP) {
                 throw refused;
             }
@@ -212,11 +212,11 @@ final class PingPongSession implements AutoCloseable {
         for (QueuePairAddress address : addresses) {
             print("local address: ", address);
         }
-        List<QueuePairAddress> told = new ArrayList<>(addresses);
-        while (kind == Kind.SRQ && told.size() < MAX_QUEUE_PAIRS) {
-            told.add(new QueuePairAddress(0, 0, 0, Gid.ZERO));
+        List<QueuePairAddress> exchanged = new ArrayList<>(addresses);
+        while (kind == Kind.SRQ && exchanged.size() < MAX_QUEUE_PAIRS) {
+            exchanged.add(new QueuePairAddress(0, 0, 0, Gid.ZERO));
         }
-        exchange.addresses(told, this::connect);
+        exchange.addresses(exchanged, this::connect);
 
         boolean client = !exchange.isServer();
         Arrays.fill(pending, RECEIVE);

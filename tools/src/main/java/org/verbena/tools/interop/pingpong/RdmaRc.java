@@ -50,7 +50,7 @@ import picocli.CommandLine.Parameters;
  *   prints what is in its buffer
  * }</pre>
  *
- * <p>Nothing tells the server of the READ and the WRITE: that is what one-sided means, and why there are the points.
+ * <p>The server is not notified of the READ and the WRITE: that is what one-sided means, and why there are points.
  */
 @Command(
         name = "rdma-rc",
@@ -92,7 +92,7 @@ public final class RdmaRc implements Callable<Integer> {
     public Integer call() throws IOException {
         PingPongOptions.requireRange(spec, "port", tcpPort, host == null ? 0 : 1, 65535);
         try (Context context =
-                byHand.open()) { // before waiting for anybody: without a device there is nothing to wait for
+                byHand.open()) { // before waiting for a peer: without a device there is nothing to wait for
             ByHandOptions.meet(host, tcpPort, EXCHANGE_MILLIS, exchange -> run(context, exchange));
         }
         return CommandLine.ExitCode.OK;

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /** How many cycles of a device's clock lie between completions of receives. */
 final class ReceiveClock {
-    /** The bits of a timestamp that count; the clock begins anew behind them. */
+    /** The bits of a timestamp that count; the clock wraps behind them. */
     private final long mask;
 
     private boolean started;
@@ -34,7 +34,7 @@ final class ReceiveClock {
         previous = timestamp;
     }
 
-    /** What there is to tell, or null if there were not two receives. */
+    /** The figures, or null if there were not two receives. */
     PingPongFigures.@Nullable Cycles cycles() {
         return intervals == 0
                 ? null

@@ -9,7 +9,7 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.verbs.address.Gid;
 
 /**
- * What one side of {@link XsrqPingPong} tells the other over TCP: two queue pairs, one for each direction, and the
+ * What one side of {@link XsrqPingPong} sends to the other over TCP: two queue pairs, one for each direction, and the
  * shared receive queue that messages are for.
  *
  * @param receiver the queue pair that takes messages
@@ -63,7 +63,7 @@ record XsrqAddress(QueuePairAddress receiver, int senderNumber, int sharedNumber
         return Integer.parseInt(fields.group(group), 16);
     }
 
-    /** As C prints it, but for the name of the side. */
+    /** As C prints it, except for the name of the side. */
     @Override
     public String toString() {
         return String.format(

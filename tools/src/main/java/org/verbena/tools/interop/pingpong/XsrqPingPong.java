@@ -12,7 +12,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /**
- * The program {@code ibv_xsrq_pingpong} of rdma-core once more: one server and several clients over extended reliable
+ * A Java version of rdma-core's {@code ibv_xsrq_pingpong}: one server and several clients over extended reliable
  * connections, whose messages land in a shared receive queue that the sender names. {@link XsrqSession} has what
  * happens on the device.
  *

@@ -64,7 +64,7 @@ final class XsrqSession implements AutoCloseable {
     /** How long the client waits for the server's address. */
     private static final int ANSWER_MILLIS = 60_000;
 
-    /** How long to sleep before looking whether the thread was interrupted. */
+    /** How long to sleep before checking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;
 
     /** Completions taken with one call. */
@@ -89,7 +89,7 @@ final class XsrqSession implements AutoCloseable {
     /** By the number of the queue pair that its messages come by. */
     private final Map<Integer, Peer> peerByReceiver = new HashMap<>();
 
-    /** Sends that may be on their way at once, in all. */
+    /** Sends that may be outstanding at once, in all. */
     private final int sendDepth;
 
     private int sendsOut;
@@ -170,7 +170,7 @@ final class XsrqSession implements AutoCloseable {
         }
     }
 
-    /** Without the file it is this process's alone, which is enough unless it is one of several clients. */
+    /** Without the file only this process has it, which is enough unless it is one of several clients. */
     private static XrcDomain openDomain(Context context, PrintWriter err) {
         try {
             return context.openXrcDomain(DOMAIN_FILE);
@@ -232,7 +232,7 @@ final class XsrqSession implements AutoCloseable {
                 Socket socket = listener.accept();
                 sockets.add(socket);
                 connect(peer, readAddress(socket));
-                tell(socket, peer);
+                sendAddress(socket, peer);
             }
         }
     }
@@ -248,7 +248,7 @@ final class XsrqSession implements AutoCloseable {
                         unreachable);
             }
             Peer server = peers.getFirst();
-            tell(socket, server);
+            sendAddress(socket, server);
             socket.setSoTimeout(ANSWER_MILLIS);
             connect(server, readAddress(socket));
             // The server says END when all clients have, however long those take.
@@ -260,7 +260,7 @@ final class XsrqSession implements AutoCloseable {
         }
     }
 
-    private void tell(Socket socket, Peer peer) throws IOException {
+    private void sendAddress(Socket socket, Peer peer) throws IOException {
         out.println("   local: " + peer.local);
         socket.getOutputStream().write((peer.local.toWire() + '\0').getBytes(StandardCharsets.US_ASCII));
     }

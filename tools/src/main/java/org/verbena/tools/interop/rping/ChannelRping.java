@@ -34,9 +34,9 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 
 /**
- * rping once more, on the Channel API with RAW framing: one SEND is one message, as C's program has it. {@link Rping}
- * has the protocol's drawing, and the same on the bare bindings for comparison. Connections run on event loops; each is
- * driven by a thread that waits for futures.
+ * rping on the Channel API with RAW framing: one SEND is one message, as C's program has it. {@link Rping} has the
+ * protocol's drawing, and the same on the bare bindings for comparison. Connections run on event loops; each is driven
+ * by a thread that waits for futures.
  */
 public final class ChannelRping {
     private static final Logger LOG = LoggerFactory.getLogger(ChannelRping.class);
@@ -121,7 +121,7 @@ public final class ChannelRping {
      *
      * @param address where to listen
      * @param persistent whether to go on after the first client
-     * @throws InterruptedException the thread was told to stop
+     * @throws InterruptedException the thread was interrupted
      */
     public void serve(InetSocketAddress address, boolean persistent) throws InterruptedException {
         BlockingQueue<RdmaChannel> clients = new LinkedBlockingQueue<>();
@@ -222,7 +222,7 @@ public final class ChannelRping {
      * @param server where to
      * @param count how many; 0 for ever
      * @param validating whether to compare what comes back
-     * @throws InterruptedException the thread was told to stop
+     * @throws InterruptedException the thread was interrupted
      */
     public void ping(@Nullable InetSocketAddress source, InetSocketAddress server, int count, boolean validating)
             throws InterruptedException {
@@ -273,7 +273,7 @@ public final class ChannelRping {
         }
     }
 
-    /** Tells the server of a buffer, and waits until it is done with it. */
+    /** Advertises a buffer to the server, and waits until the server is done with it. */
     private static void exchange(Channel channel, Arrivals arrivals, RemoteMemory buffer) throws InterruptedException {
         channel.writeAndFlush(channel.alloc()
                 .buffer(ADVERTISEMENT_BYTES)

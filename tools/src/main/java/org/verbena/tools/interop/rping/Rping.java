@@ -33,12 +33,12 @@ import picocli.CommandLine.ParameterException;
  *   SEND: the second buffer's address, key and length  -------->
  *                                                      <--------  RDMA WRITE of the text and its zero byte
  *                                                      <--------  SEND: go ahead
- *   compares the buffers (with -V), and begins anew
+ *   compares the buffers (with -V), and starts over
  * }</pre>
  *
- * <p>The client speaks first, as iWARP has it. It disconnects after its count; that ends the server too, unless it is
- * persistent. With {@code --provider} the same runs on the Channel API ({@link ChannelRping}), on any provider.
- * {@link RpingConnection} has what both sides need, {@link RpingClient} and {@link RpingServer} have the two columns.
+ * <p>The client sends first, as iWARP requires. It disconnects after its count; that ends the server too, unless it is
+ * persistent. With {@code --provider} the same runs on the Channel API ({@link ChannelRping}), on any provider. {@link
+ * RpingConnection} has what both sides need, {@link RpingClient} and {@link RpingServer} have the two columns.
  *
  * <p>Source: rping(1)
  */

@@ -72,7 +72,7 @@ public final class RpingClient {
             id.resolveAddress(source, server, RESOLVE_MILLIS);
             expect(events, CmEventType.ADDR_RESOLVED, "finding " + server);
             id.resolveRoute(RESOLVE_MILLIS);
-            expect(events, CmEventType.ROUTE_RESOLVED, "finding the way to " + server);
+            expect(events, CmEventType.ROUTE_RESOLVED, "finding the route to " + server);
             try (Arena arena = Arena.ofShared();
                     RpingConnection connection = new RpingConnection("client", events, id, sizeBytes, ownQueuePair)) {
                 connection.connect();
@@ -82,7 +82,7 @@ public final class RpingClient {
         }
     }
 
-    /** The kernel keeps to the time it was given, so this ends. */
+    /** The kernel keeps the timeout, so this ends. */
     private static void expect(EventChannel events, CmEventType expected, String step) {
         CmEvent event = events.get(-1);
         if (event == null || event.type() != expected) {

@@ -61,14 +61,14 @@ final class RpingConnection implements AutoCloseable {
     private static final Set<AccessFlag> PEER_MAY_ALL =
             Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE);
 
-    /** What work requests are told apart by. */
+    /** The ids of work requests. */
     private static final long RECEIVE_ID = 1;
 
     private static final long SEND_ID = 2;
     private static final long READ_ID = 3;
     private static final long WRITE_ID = 4;
 
-    /** How long to sleep before looking whether the thread was interrupted. */
+    /** How long to sleep before checking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;
 
     /** How long after its queue pair broke down a connection may take to be reported as disconnected. */
@@ -250,7 +250,7 @@ final class RpingConnection implements AutoCloseable {
         for (CmEvent event = events.tryGet(); event != null; event = events.tryGet()) {
             LOG.debug("{}: {} on {}", side, event.describe(), event.id());
             if (event.type() == CmEventType.CONNECT_REQUEST) {
-                // This server serves one client; others hear a no rather than nothing.
+                // This server serves one client, and rejects others instead of ignoring them.
                 event.id().close();
             } else if (event.type() == CmEventType.CONNECT_RESPONSE) {
                 // Only with a queue pair that librdmacm does not know.
@@ -284,7 +284,7 @@ final class RpingConnection implements AutoCloseable {
         if (!polled.isSuccess(i)) {
             LOG.debug("{}: {}", side, polled.describe(i));
             if (polled.status(i) == CompletionStatus.WR_FLUSH_ERR) {
-                // What follows an error or a disconnect; the cause is told by whichever that was.
+                // A consequence of an error or a disconnect, which has the cause.
                 brokeDownNanos = brokeDownNanos == 0 ? System.nanoTime() : brokeDownNanos;
             } else if (failure == null) {
                 failure = new CommandFailure(side + ": " + polled.describe(i));
@@ -315,7 +315,7 @@ final class RpingConnection implements AutoCloseable {
                 .flush();
     }
 
-    /** Tells the peer of a region. */
+    /** Advertises a region to the peer. */
     void sendAdvertisement(MemoryRegion region) {
         MemorySegment message = sent.segment();
         message.set(BE64, 0, region.address());
@@ -324,7 +324,7 @@ final class RpingConnection implements AutoCloseable {
         sendMessage();
     }
 
-    /** Tells the peer to go on: the content does not matter, the arrival does. */
+    /** Lets the peer continue: the content does not matter, the arrival does. */
     void sendGoAhead() {
         sendMessage();
     }
@@ -337,12 +337,12 @@ final class RpingConnection implements AutoCloseable {
                 .flush();
     }
 
-    /** What the peer's last message tells of. */
+    /** What the peer's last message advertises. */
     Advertisement advertisement() {
         MemorySegment message = received.segment();
-        Advertisement told = new Advertisement(message.get(BE64, 0), message.get(BE32, 8), message.get(BE32, 12));
-        LOG.debug("{}: the peer announced {}", side, told);
-        return told;
+        Advertisement advertised = new Advertisement(message.get(BE64, 0), message.get(BE32, 8), message.get(BE32, 12));
+        LOG.debug("{}: the peer announced {}", side, advertised);
+        return advertised;
     }
 
     /** A buffer of the peer. */
@@ -372,7 +372,7 @@ final class RpingConnection implements AutoCloseable {
         awaitTransfer("writing to the peer");
     }
 
-    /** Gives everything back but the id. */
+    /** Closes everything except the id. */
     @Override
     public void close() {
         RuntimeException first = null;

@@ -24,7 +24,7 @@ public final class RpingServer implements AutoCloseable {
     /** As in C. */
     private static final int BACKLOG = 3;
 
-    /** How long to wait for an event before looking whether the thread was interrupted. */
+    /** How long to wait for an event before checking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;
 
     private final InetSocketAddress address;

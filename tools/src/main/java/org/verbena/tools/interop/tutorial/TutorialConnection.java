@@ -168,7 +168,7 @@ final class TutorialConnection implements AutoCloseable {
         out.flush();
     }
 
-    /** Gives everything back: the device forgets the queue pair before its memory. */
+    /** Closes everything: the queue pair before its memory. */
     @Override
     public void close() {
         queuePair.close();
