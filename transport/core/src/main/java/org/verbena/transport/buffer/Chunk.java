@@ -8,7 +8,7 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.ffm.MappedMemory;
 
 /**
- * A piece of memory of its own arena, registered as one region. Its life:
+ * A piece of memory with its own arena, registered as one region. Its life:
  *
  * <pre>{@code
  * in the pool --all its blocks are home, and it is idle--> region closed --the device has forgotten it--> arena closed

@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Free blocks that one event loop keeps for itself. Everything here belongs to the loop's thread and is free of
- * atomics, but for {@link #foreign}: a stack that other threads push the blocks onto that they release. It is only
- * taken whole, by the loop or by a thread that finds the pool at its limit, so a compare-and-set never meets an entry
- * twice.
+ * atomics, except for {@link #foreign}: the stack onto which other threads push the blocks that they release. It is
+ * only taken whole, by the loop or by a thread that finds the pool at its limit, so a compare-and-set never meets an
+ * entry twice.
  */
 @SuppressWarnings("ReferenceEquality") // the sentinel is an identity
 final class LoopCache {
@@ -196,7 +196,7 @@ final class LoopCache {
         return top;
     }
 
-    /** Has the loop return all free blocks to the shared part, as soon as it runs. Any thread. */
+    /** Makes the loop return all free blocks to the shared part, as soon as it runs. Any thread. */
     void askToFlush() {
         if (flushAsked.compareAndSet(false, true)) {
             RegisteredBufferPool.executeOn(loop, () -> {

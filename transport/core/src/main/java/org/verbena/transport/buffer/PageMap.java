@@ -50,7 +50,7 @@ final class PageMap {
         return -1;
     }
 
-    /** Gives a run back. */
+    /** Returns a run. */
     void give(int first, int count) {
         for (int page = first; page < first + count; page++) {
             if ((takenBits[page >> 6] & (1L << page)) == 0) {

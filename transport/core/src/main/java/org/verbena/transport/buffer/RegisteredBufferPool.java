@@ -190,8 +190,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Gives an event loop a cache of its own, and has it {@linkplain #trim() trim} the pool now and then. Ends with the
-     * loop or the pool. Does nothing if the loop has one.
+     * Gives an event loop a cache of its own, and makes it {@linkplain #trim() trim} the pool now and then. Ends with
+     * the loop or the pool. Does nothing if the loop has one.
      *
      * @param loop runs on one thread for all its life, as Netty's event loops do
      */

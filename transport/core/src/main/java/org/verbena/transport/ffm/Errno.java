@@ -84,7 +84,7 @@ public final class Errno {
             Map.entry(104, "ECONNRESET"),
             Map.entry(ECONNREFUSED, "ECONNREFUSED: nobody listens there"));
 
-    /** Has a downcall take, as its first argument, a segment that receives errno. */
+    /** Makes a downcall take, as its first argument, a segment that receives errno. */
     public static final Linker.Option CAPTURE = Linker.Option.captureCallState("errno");
 
     private static final StructLayout LAYOUT = Linker.Option.captureStateLayout();

@@ -1,2 +1,2 @@
-/** Memory straight from the kernel. Internal: not exported. */
+/** System calls for memory, processors and errors. Internal: not exported. */
 package org.verbena.transport.ffm;

@@ -121,7 +121,7 @@ public abstract class SoftwareIoHandler implements IoHandler {
     }
 
     /**
-     * Runs the turns that are due, and counts what they and the polls before have found; gives how many turns there
+     * Runs the turns that are due, and counts what they and the polls before have found; returns how many turns there
      * were.
      */
     protected final int runTurns() {

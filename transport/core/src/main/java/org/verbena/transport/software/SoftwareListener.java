@@ -49,7 +49,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
     private boolean closed;
     private int place;
     private @Nullable Throwable endCause;
-    private boolean told;
+    private boolean reported;
 
     /** Written by the loop once, read by any thread. */
     private volatile @Nullable InetSocketAddress localAddress;
@@ -260,10 +260,10 @@ public abstract class SoftwareListener implements Listener, LoopMember {
     }
 
     private void reportClosed() {
-        if (told) {
+        if (reported) {
             return;
         }
-        told = true;
+        reported = true;
         if (io != null) {
             io.remove(this);
         }

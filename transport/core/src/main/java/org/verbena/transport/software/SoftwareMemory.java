@@ -14,9 +14,9 @@ import org.verbena.transport.RegisteredMemory;
 /**
  * Registered memory. Work requests of this side hold it by reference count. A peer's access does not hold it: it
  * {@linkplain #tryEnter() enters} for the moment of a copy or a system call, and {@link #deregister()} waits for those
- * moments to pass; so once the owner's {@code close()} has returned, and no work of this side is out, nobody touches
- * the memory any more. On an event loop, {@code close()} does not wait for a peer that writes the memory by itself
- * ({@link DirectAccess}); {@link #whenGone} says when it has left.
+ * moments to pass; so once the owner's {@code close()} has returned, and no work of this side is outstanding, nothing
+ * accesses the memory any more. On an event loop, {@code close()} does not wait for a peer that writes the memory by
+ * itself ({@link DirectAccess}); {@link #whenGone} says when it has left.
  */
 public final class SoftwareMemory extends RegisteredMemory {
     private static final AtomicIntegerFieldUpdater<SoftwareMemory> VISITS =
@@ -39,7 +39,7 @@ public final class SoftwareMemory extends RegisteredMemory {
     /** Peers inside, and {@link #GONE}. Changed by every loop whose peer visits, and by the thread that deregisters. */
     private volatile int visits;
 
-    /** Who opened it to a peer; guarded by this. */
+    /** What opened it to a peer; guarded by this. */
     private @Nullable List<DirectAccess> opened;
 
     /** Whether a peer's send has taken back the key. Written by that connection's loop, read by all. */
@@ -98,7 +98,7 @@ public final class SoftwareMemory extends RegisteredMemory {
         }
     }
 
-    /** Waits for a peer that writes by itself; a loop goes on, and the memory is gone later. */
+    /** Waits for a peer that writes by itself; a loop does not wait, and the memory is gone later. */
     private void awaitVisitor(DirectAccess by) {
         if (Thread.currentThread() instanceof FastThreadLocalThread) {
             if (by.isVisited(this)) {

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
  * second while something happens on the loop, and once more after that. So a flush costs a comparison and a message
  * nothing; a copy is some 25 stores for each connection. Counters that lived here would cost each message bounds checks
  * instead, and only connections with a row would have them. Written at once are a loop's number of polls (a store for
- * each poll), whether it waits (a few stores and a look at the clock for each time that it blocks, which takes
+ * each poll), whether it waits (a few stores and a read of the clock for each time that it blocks, which takes
  * microseconds), and the duration of a request (a load and a store; a client has read the clock already, a server reads
  * it). There is no lock, and nothing is allocated for a message. Connections that begin or end take a lock for a
  * moment.

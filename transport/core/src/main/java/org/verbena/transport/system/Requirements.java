@@ -26,7 +26,7 @@ public final class Requirements {
      */
     private record Jar(String artifact, String anchor, String marker) {}
 
-    /** The marker of the buffers is their anchor: between 4.1 and 4.2 only the manifest tells. */
+    /** The marker of the buffers is their anchor: only the manifest distinguishes 4.1 and 4.2. */
     private static final Jar[] JARS = {
         new Jar("netty-common", "io.netty.util.Version", "io.netty.util.concurrent.ThreadAwareExecutor"),
         new Jar("netty-buffer", "io.netty.buffer.ByteBuf", "io.netty.buffer.ByteBuf"),

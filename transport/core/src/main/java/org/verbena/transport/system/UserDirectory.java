@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
 public final class UserDirectory {
     private static final Logger LOG = LoggerFactory.getLogger(UserDirectory.class);
 
-    /** Nobody but the owner. */
+    /** Only the owner may access it. */
     public static final FileAttribute<Set<PosixFilePermission>> PERMISSIONS =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 

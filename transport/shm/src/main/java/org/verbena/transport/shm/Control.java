@@ -113,7 +113,7 @@ final class Control {
      * Reads what has come, up to a turn's worth. What is left makes the socket readable again.
      *
      * @throws IOException the socket is broken
-     * @throws RingException the peer says what nobody says
+     * @throws RingException the peer sends no known message
      */
     Events read(ControlSocket socket) throws IOException {
         ByteBuffer bytes = socket.io().controlBuffer().limit(TURN_BYTES);
@@ -125,7 +125,7 @@ final class Control {
      * Takes bytes in the order in which they came, cut anywhere.
      *
      * @param bytes read up to the end, or up to the message that ends the connection
-     * @throws RingException the peer says what nobody says
+     * @throws RingException the peer sends no known message
      */
     Events parse(ByteBuffer bytes) {
         while (bytes.hasRemaining()) {

@@ -7,8 +7,8 @@ import org.verbena.transport.shm.ffm.FileIdentity;
 
 /**
  * A file of a peer, mapped when an operation needs it. A thread that accesses the memory {@linkplain #enter() enters}
- * for the moment of a copy; a mapping that nobody is in may go at any time, and comes again with the next operation.
- * Any thread.
+ * for the moment of a copy; a mapping without a thread in it may be unmapped at any time, and is mapped again by the
+ * next operation. Any thread.
  */
 final class PeerFile {
     private static final AtomicIntegerFieldUpdater<PeerFile> VISITS =

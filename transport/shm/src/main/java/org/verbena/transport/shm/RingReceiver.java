@@ -344,7 +344,7 @@ final class RingReceiver {
     /** The request that an answer is for: the oldest that awaits one. */
     private int awaitedSlot(int id, boolean isRead) {
         if (!sender.awaitsAnswer()) {
-            throw new RingException("an answer that nobody asked for");
+            throw new RingException("an answer without a request");
         }
         long sequence = sender.firstAwaited();
         int slot = sends.slot(sequence);

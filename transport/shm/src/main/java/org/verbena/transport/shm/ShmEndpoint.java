@@ -44,7 +44,7 @@ final class ShmEndpoint extends SoftwareEndpoint
     /** How the peer has ended; null before. */
     private Control.@Nullable Events end;
 
-    /** Records that can have been in the ring then: a peer that goes on writing is not read for ever. */
+    /** Records that can have been in the ring then: a peer that keeps writing is not read for ever. */
     private int recordsLeft;
 
     /** Ticks that the peer has owed something without any progress. */

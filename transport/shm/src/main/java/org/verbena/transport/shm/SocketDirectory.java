@@ -164,7 +164,7 @@ final class SocketDirectory {
                     Optional<Object> opened = keyOf(lockName);
                     try (FileLock lock = lockFile.lock()) {
                         assert lock.isValid();
-                        // Somebody may have removed it meanwhile: then others lock another one.
+                        // It may have been removed meanwhile: then others lock another one.
                         if (opened.equals(keyOf(lockName))) {
                             return bindLocked(wanted, backlog);
                         }

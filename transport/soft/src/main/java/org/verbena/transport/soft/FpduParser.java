@@ -25,7 +25,7 @@ import org.verbena.transport.spi.EndpointHandler;
  *    any check that fails: refuse, which ends the connection with a Terminate message
  * }</pre>
  *
- * <p>Without CRC payload is placed as it comes, so that a connection keeps no more than a header between two reads;
+ * <p>Without CRC payload is placed as it arrives, so that a connection keeps no more than a header between two reads;
  * its caller may ask where payload goes ({@link #directBytes}) and put it there without a copy in between. With CRC an
  * FPDU is parsed when it is complete, as RFC 5044 (4.4) asks. Not thread-safe; confined to the loop's thread.
  */
@@ -229,7 +229,7 @@ final class FpduParser {
     }
 
     /**
-     * Payload was put where {@link #beginDirect} said.
+     * Payload was put where {@link #beginDirect} had aimed it.
      *
      * @param bytes how much, 0 or more
      */

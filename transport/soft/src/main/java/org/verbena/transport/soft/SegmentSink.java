@@ -16,7 +16,7 @@ interface SegmentSink {
      * @param key its STag, if tagged
      * @param offset its offset, if tagged
      * @param payloadBytes its payload
-     * @return whether to go on with it
+     * @return whether to continue with it
      */
     boolean onSegment(int opcode, int key, long offset, int payloadBytes);
 

@@ -185,7 +185,7 @@ final class SoftIoHandler extends SoftwareIoHandler {
     /**
      * Takes a batch back.
      *
-     * @param batch nobody uses any more
+     * @param batch not used any more
      */
     void returnBatch(TxBatch batch) {
         batch.reset();

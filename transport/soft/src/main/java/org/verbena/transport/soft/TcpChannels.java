@@ -70,7 +70,7 @@ final class TcpChannels {
     }
 
     /**
-     * What fits one TCP segment, as far as Java can tell.
+     * What fits one TCP segment, as far as Java reports it.
      *
      * @param local the connection's address on this side
      * @return bytes of payload

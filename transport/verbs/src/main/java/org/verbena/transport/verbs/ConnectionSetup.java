@@ -395,7 +395,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             default -> {
                 isConnecting = false;
                 if (isResolving) {
-                    // The call returns, and goes on with it.
+                    // The call returns, and continues with it.
                 } else if (ownChannel != null) {
                     execute(this::leaveOwnChannel);
                 }
@@ -436,7 +436,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 provider.devices().findRemoved();
             }
             case ADDR_CHANGE ->
-                // Bonding failed over: if the connection is dead its retries run out, and the completion says so.
+                // Bonding failed over: if the connection is dead its retries run out, and the completion shows that.
                 LOG.warn("{}: the network address of its device changed", endpoint);
             case CONNECT_REQUEST, MULTICAST_JOIN, MULTICAST_ERROR, UNKNOWN ->
                 LOG.warn("{}: unexpected event: {}", endpoint, event.describe());

@@ -70,7 +70,7 @@ final class HeldRegions {
         try {
             region.release();
         } catch (RuntimeException refused) {
-            // Its owner has gone, and those who wait for the completion cannot act on this.
+            // Its owner has gone, and the callers that wait for the completion cannot act on this.
             LOG.error("Memory that was closed while it was in use stays registered", refused);
         }
     }

@@ -178,7 +178,7 @@ final class VerbsDevice {
     }
 
     /**
-     * iWARP has rules of its own: the client speaks first, no immediate data, reads with one sink that the peer may
+     * iWARP has rules of its own: the client sends first, no immediate data, reads with one sink that the peer may
      * write.
      */
     boolean isIwarp() {

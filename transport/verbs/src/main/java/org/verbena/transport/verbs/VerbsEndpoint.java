@@ -572,7 +572,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     /**
      * Ends the connection, or the attempt. The first call decides on the cause, unless all it knew was that the device
-     * gave up on the queue pair: a completion tells more, and may come later.
+     * gave up on the queue pair: a completion says more, and may come later.
      *
      * @param failure why; null in good order
      */

@@ -53,7 +53,7 @@ final class Ending {
         try {
             releaseEndpointMemory();
         } catch (RuntimeException e) {
-            // The device did not release memory: everything pending gets its outcome all the same.
+            // The device did not release memory: everything pending gets its outcome nevertheless.
             onThrown.accept(e);
         }
         parts.inbox.dropIncomplete();
@@ -78,7 +78,7 @@ final class Ending {
             parts.window.release();
         }
         while (!parts.ledger.isEmpty()) {
-            // The provider should have reported these completions; their memory is released all the same.
+            // The provider should have reported these completions; their memory is released nevertheless.
             if (parts.ledger.take() instanceof Operation first) {
                 parts.outbox.completed(first, parts.ledger.takenMessages(), WorkStatus.FLUSHED);
             }

@@ -1,5 +1,5 @@
 /**
- * The connection itself, which holds the parts and says in which order they work. Begin with {@link
+ * The connection itself, which holds the parts and decides in which order they work. Begin with {@link
  * org.verbena.transport.protocol.connection.MessageConnection} and its listener. Uses all other packages of the
  * protocol; none uses it.
  */

@@ -134,8 +134,8 @@ public final class StreamFramer extends HeadedFramer {
 
     /**
      * How long the next segment is. It fills the peer's receive, but ends between two writes if the next one would fit
-     * into a segment of its own: a decoder that gets whole frames need not put them together again. A short write, as a
-     * frame's header is, stays with what follows it.
+     * into a segment of its own: a decoder that gets whole frames need not assemble them. A short write, as a frame's
+     * header is, stays with what follows it.
      */
     private int segmentBytes(Operation first) {
         int full = handshake.peerPayloadBytes();

@@ -93,7 +93,7 @@ public final class Authentication {
         return said;
     }
 
-    /** Takes what the acceptance said, padded or not; returns the violation, or null. */
+    /** Takes what the acceptance contained, padded or not; returns the violation, or null. */
     public @Nullable String takeAcceptance(byte[] privateData) {
         if (privateData.length < ACCEPTANCE_BYTES || (privateData[Wire.PREAMBLE_FLAGS] & Wire.AUTHENTICATES) == 0) {
             return "it has no pre-shared keys";

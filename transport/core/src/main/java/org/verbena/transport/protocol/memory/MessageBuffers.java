@@ -367,7 +367,7 @@ public final class MessageBuffers {
     }
 
     /**
-     * Gives a reservation back.
+     * Returns a reservation.
      *
      * @param receives how many
      * @param bufferBytes the size of each

@@ -21,8 +21,8 @@ import org.verbena.transport.spi.SharedReceiveQueue;
  */
 final class SharedReceives implements AutoCloseable {
     /**
-     * This part of the receives is promised to nobody for speed: new connections find room while peers are asked to
-     * give back what they do not use.
+     * This part of the receives is promised to no connection for speed: new connections find room while peers are asked
+     * to give back what they do not use.
      */
     private static final int RESERVE_DIVISOR = 16;
 

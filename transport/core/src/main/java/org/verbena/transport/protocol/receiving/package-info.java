@@ -1,6 +1,6 @@
 /**
- * The way in: the receives that are posted and granted to the peer, and the order in which messages are delivered.
- * Begin with {@link org.verbena.transport.protocol.receiving.ReceiveWindow} and {@link
+ * Receiving: the receives that are posted and granted to the peer, and the order in which messages are delivered. Begin
+ * with {@link org.verbena.transport.protocol.receiving.ReceiveWindow} and {@link
  * org.verbena.transport.protocol.receiving.Inbox}. Uses {@code wire}, {@code state} and {@code memory}.
  */
 @org.jspecify.annotations.NullMarked

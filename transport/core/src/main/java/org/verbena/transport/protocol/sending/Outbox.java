@@ -271,7 +271,7 @@ public final class Outbox {
         try {
             operation.releaseMemory();
         } catch (RuntimeException e) {
-            // The device did not release memory: the outcome is reported all the same, and the connection ends with
+            // The device did not release memory: the outcome is reported nevertheless, and the connection ends with
             // this.
             onThrown.accept(e);
         }

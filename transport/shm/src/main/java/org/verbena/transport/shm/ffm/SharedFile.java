@@ -9,7 +9,7 @@ import org.verbena.transport.ffm.MappedMemory;
 
 /**
  * A file in memory, without a name, that another process of the same user may open and map. Its size cannot change: no
- * access to a mapping can fail because somebody has cut the file (SIGBUS). It is gone when the last descriptor and the
+ * access to a mapping can fail because the file was truncated (SIGBUS). It is gone when the last descriptor and the
  * last mapping of it are, also when processes are killed.
  *
  * <p>A peer opens it by {@link ProcessFiles}, so both must be in one PID namespace.
@@ -94,8 +94,8 @@ public final class SharedFile implements AutoCloseable {
      * Creates a file of zeros and maps it. The kernel gives it memory page by page, when it is first used.
      *
      * @param name shown in {@code /proc}
-     * @param lengthBytes its size; the mapping's last page may have more, which nobody uses
-     * @param readOnlyToOthers whether nobody but this mapping may ever write it
+     * @param lengthBytes its size; the mapping's last page may have more, which is not used
+     * @param readOnlyToOthers whether only this mapping may ever write it
      * @return the file, open; its memory is mapped until {@link MappedMemory#unmap}
      * @throws IOException no descriptor or no memory is left, or the kernel lacks a seal
      */
@@ -125,7 +125,7 @@ public final class SharedFile implements AutoCloseable {
      *
      * @param name shown in {@code /proc}
      * @param lengthBytes its size
-     * @param readOnlyToOthers whether nobody but this mapping may ever write it
+     * @param readOnlyToOthers whether only this mapping may ever write it
      * @param arena unmaps it when it is closed
      * @return the file, open
      * @throws IOException no descriptor or no memory is left, or the kernel lacks a seal

@@ -32,14 +32,14 @@ public abstract class DescriptorIoHandler implements IoHandler {
     /** What the eventfd is watched with; no other descriptor may have it. */
     private static final long WAKEUP = -1;
 
-    /** How long a loop that keeps failing rests, so that it neither ends nor fills the log. */
+    /** How long a loop that keeps failing pauses, so that it neither ends nor fills the log. */
     private static final long REST_MILLIS = 1000;
 
     private final ThreadAwareExecutor executor;
     private final Epoll epoll;
     private final EventDescriptor wakeup;
 
-    /** Written by the loop and by those who wake it. */
+    /** Written by the loop and by the threads that wake it. */
     private final AtomicInteger state = new AtomicInteger(AWAKE);
 
     /**
