@@ -37,7 +37,7 @@ import picocli.CommandLine.Parameters;
         name = "stat",
         description = "Shows processes that use Verbena, and what their connections and loops do.",
         footer = {
-            "%nWithout PID it lists your processes, or shows the only one. It reads a file that the process writes, so it"
+            "%nWithout PID it lists your processes, or shows the only one. It reads a file of the process, so it"
                     + " also shows a process that hangs or is stopped.",
             "%nA server that listens with several providers, and a client with a ladder, has a line for each provider that"
                     + " it uses, and says why its connections have theirs.",
