@@ -50,10 +50,10 @@ import org.verbena.transport.spi.RdmaProvider;
  * one-sided operations on the peer's memory ({@link RemoteMemoryOperations}). {@link RdmaChannel} carries messages,
  * {@link RdmaSocketChannel} bytes as a socket does.
  *
- * <p><b>Closing</b> sends what was flushed, files of any length included, tells the peer, and disconnects. It gives up
- * if the peer accepts nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. If the connection is lost, everything
- * pending fails with the first cause, {@code exceptionCaught} gets it, and the channel closes. A channel stays on one
- * event loop: {@link #deregister()} closes a connected channel.
+ * <p><b>Closing</b> sends what was flushed, files of any length included, notifies the peer, and disconnects. It gives
+ * up if the peer accepts nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. If the connection is lost,
+ * everything pending fails with the first cause, {@code exceptionCaught} gets it, and the channel closes. A channel
+ * stays on one event loop: {@link #deregister()} closes a connected channel.
  *
  * <pre>{@code
  * OPEN --connect, or accepted and registered--> CONNECTING --agreed with the peer--> ACTIVE --close--> CLOSING
@@ -179,8 +179,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     /**
-     * Returns the domain in which memory is registered for several peers: <b>whoever has the token of such a region can
-     * use it</b>, over any channel of the device, until the region is closed. All channels of a device share the
+     * Returns the domain in which memory is registered for several peers: <b>anyone who has the token of such a region
+     * can use it</b>, over any channel of the device, until the region is closed. All channels of a device share the
      * domain, so a region is registered once for each device.
      *
      * @return the domain of the device
@@ -320,7 +320,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     protected void doRegister(ChannelPromise promise) {
         RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
         if (incoming != null && loop.isEnding()) {
-            promise.setSuccess(); // the bootstrap logs what fails, with its stack, for each client that comes meanwhile
+            promise.setSuccess(); // a failed one is logged by the bootstrap, with its stack, for each late client
             unsafe().close(unsafe().voidPromise());
             return;
         }
@@ -406,7 +406,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         send0(open);
     }
 
-    /** Sends what was handed over to the connection: from within a callback, when that returns. */
+    /** Sends what was handed over to the connection; within a callback, once the callback returns. */
     void send0(MessageConnection open) {
         open.flush();
     }
@@ -530,7 +530,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     @SuppressWarnings("deprecation") // the base class remembers the addresses that were asked for
     final void onActive0(MessageConnection active) {
         if (state != State.CONNECTING) {
-            return; // closed meanwhile
+            return; // closed in the meantime
         }
         if (incoming != null) {
             incoming.handshakeEnded();
@@ -546,7 +546,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (!wanted) {
             unsafe().close(voidPromise());
         } else if (inboundBridge.isReadPending() && connection.open0() != null) {
-            inboundBridge.resume(active); // what was asked for before it was up
+            inboundBridge.resume(active); // reads that were requested before the connection was active
         }
     }
 
@@ -560,7 +560,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     /** Credits have come back or run out. */
     final void onWritability0(MessageConnection from, boolean writable) {
         if (!writable && (state != State.ACTIVE || from.queuedBytes() == 0)) {
-            return; // nothing waits for credits: the connection is ending, and handlers learn that from channelInactive
+            return; // nothing waits for credits: the connection is ending, and channelInactive reports that to handlers
         }
         outboundBridge.onCredits(writable);
     }
@@ -583,7 +583,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             RdmaServerChannel server = parent();
             if (server != null) {
                 // Anyone who reaches the port can cause these lines, so their number is limited.
-                String what = connection.local() + ": the connection of " + connection.remote() + " did not come up";
+                String what = connection.local() + ": the connection of " + connection.remote() + " was not established";
                 LOG.debug("{}", what, first);
                 server.reception().strangers().warn(what + ": " + first.getMessage());
             }
@@ -609,7 +609,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return closed;
     }
 
-    /** Why a connection did not come up or ended, as an exception of this API. */
+    /** Why a connection was not established or ended, as an exception of this API. */
     private Throwable explain0(Throwable cause) {
         if (cause instanceof ConnectionException.Rejected rejected) {
             return Rejection.explain(rejected, config.framing());
@@ -629,7 +629,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             return AbstractRdmaChannel.this.acceptedFrom();
         }
 
-        /** What a listener writes and flushes when an earlier write fails within this call goes out as well. */
+        /** If an earlier write fails within this call, what its listener writes and flushes is sent as well. */
         @Override
         protected void flush0() {
             if (inFlush) {

@@ -7,8 +7,8 @@ import org.verbena.api.internal.ladder.LadderConnect;
 
 /**
  * What carries a connection, and why. Every {@link RdmaChannel} and {@link RdmaSocketChannel} has it as an attribute
- * once it connects, and every connection that a server accepts has it before its child handler is called: plain TCP
- * connections of an {@link RdmaServerSocketChannel} as well, and those that {@link RdmaLadder} gives.
+ * once it connects, and every connection that a server accepts has it before its child handler is called. So do plain
+ * TCP connections of an {@link RdmaServerSocketChannel} and of {@link RdmaLadder}.
  *
  * <pre>{@code
  * Carrier carrier = Carrier.of(channel);
@@ -16,21 +16,21 @@ import org.verbena.api.internal.ladder.LadderConnect;
  * }</pre>
  *
  * @param name {@code verbs}, {@code soft} ..., or {@link #TCP}
- * @param reason why it is this one, as a phrase
+ * @param reason why this one was chosen, as a phrase
  */
 public record Carrier(String name, String reason) {
 
-    /** The name where no provider carries the connection: it is plain TCP. */
+    /** The name of plain TCP, where no provider carries the connection. */
     public static final String TCP = LadderConnect.TCP;
 
     /** The attribute of channels, {@code verbena.provider}. */
     public static final AttributeKey<Carrier> ATTRIBUTE = AttributeKey.valueOf("verbena.provider");
 
     /**
-     * What carries a channel. Any thread.
+     * Returns what carries a channel. Any thread.
      *
      * @param channel any channel
-     * @return null for one that does not connect yet, or is of another kind
+     * @return null for a channel that has not begun to connect, or of another kind
      */
     public static @Nullable Carrier of(Channel channel) {
         return channel.attr(ATTRIBUTE).get();

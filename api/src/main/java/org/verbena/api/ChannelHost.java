@@ -25,7 +25,7 @@ import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** A channel as its parts see it: they ask for no more than this. */
+/** A channel as its parts see it: they use nothing else of it. */
 final class ChannelHost
         implements OutboundBridge.Host,
                 InboundBridge.Host,

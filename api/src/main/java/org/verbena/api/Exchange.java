@@ -10,7 +10,7 @@ import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
 import org.verbena.transport.SendLimitException;
 
-/** A message that arrived, as seen by whoever answers it. All methods may be called on any thread. */
+/** An inbound message, for the handler that answers it. All methods may be called on any thread. */
 public final class Exchange {
     private final Incoming incoming;
 
@@ -24,7 +24,7 @@ public final class Exchange {
     }
 
     /**
-     * Tells whether the peer waits for a reply.
+     * Returns whether the peer waits for a reply.
      *
      * @return true if it called {@code request}
      */
@@ -33,8 +33,8 @@ public final class Exchange {
     }
 
     /**
-     * Answers: the first call for a request sends its reply, every other call a message of its own. If the reply cannot
-     * be sent, the request fails at its client at once, as if the handler had thrown.
+     * Answers: the first call for a request sends its reply, every other call sends an ordinary message. If the reply
+     * cannot be sent, the request fails at its client at once, as if the handler had thrown.
      *
      * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
      * @return done when the send has completed. A message that is no reply fails with {@link SendLimitException} if too
@@ -66,8 +66,8 @@ public final class Exchange {
     }
 
     /**
-     * Tells how long the peer still waits for the reply. Its time began when the first part of the request arrived
-     * here; how long that was on its way is not known.
+     * Returns how long the peer still waits for the reply. The time began when the first part of the request arrived
+     * here; the time on the network before that is not known.
      *
      * @return in nanoseconds; 0 when its time is over; {@link Long#MAX_VALUE} for a message that is not a request, and
      *     for a request of a peer that does not say how long it waits
@@ -77,14 +77,15 @@ public final class Exchange {
     }
 
     /**
-     * The timeout for a request that the handler makes of its own to answer this one: what remains of this one's time.
+     * Returns the timeout for a request that the handler sends in order to answer this one: the remaining time of this
+     * one.
      *
      * <pre>{@code
      * byte[] part = backend.request(question, exchange.remaining(Duration.ofSeconds(5))).get();
      * }</pre>
      *
-     * @param most for a peer that does not say how long it waits, and for one that waits longer; more than zero
-     * @return at least a nanosecond, so that the request fails with its timeout if this one's time is over
+     * @param most the upper limit, also for a peer that does not say how long it waits; more than zero
+     * @return at least a nanosecond, so that the new request times out if this one's time is over
      * @throws IllegalArgumentException {@code most} is not positive
      */
     public Duration remaining(Duration most) {
@@ -93,7 +94,7 @@ public final class Exchange {
     }
 
     /**
-     * Returns the connection that the message arrived on, for one-sided operations and all else.
+     * Returns the connection that the message arrived on, for one-sided operations and everything else.
      *
      * @return the channel
      */

@@ -12,7 +12,7 @@ import org.verbena.transport.protocol.Frame;
 /**
  * Logs what happens to an {@link RdmaChannel} or {@link RdmaSocketChannel}, for debugging: each frame with its credits,
  * the beginning of each message, and the events of the pipeline. Put it first into the pipeline, in the channel's
- * initializer. It logs at DEBUG; if that is off when it is added, it does not look at frames at all.
+ * initializer. It logs at DEBUG; if DEBUG is off when it is added, it does not process frames at all.
  *
  * <pre>{@code
  * [0x5d0b4e0c] > HELLO, version 1-1, framing 1, ... [grant 126, control 0, rendezvous 0]

@@ -5,6 +5,6 @@ package org.verbena.api;
  * framing; the message follows this event. The memory stays registered here until it is closed. Fired through the
  * pipeline with {@code userEventTriggered}, in order with messages.
  *
- * @param remoteKey the key of the token that opens nothing any more
+ * @param remoteKey the key of the token that is no longer valid
  */
 public record KeyInvalidatedEvent(int remoteKey) {}

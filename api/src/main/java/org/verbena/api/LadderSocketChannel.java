@@ -50,7 +50,7 @@ import org.verbena.transport.MemoryDomain;
 /**
  * A client's {@link SocketChannel} that connects by a ladder, for libraries that make one channel of one class for each
  * connection, such as gRPC: verbs, else soft, else plain TCP, as {@link RdmaLadder} describes. Its pipeline is the
- * library's, and the channel below it, the one of the rung that is used, carries its bytes.
+ * library's; the channel of the rung that is used lies below it and carries its bytes.
  *
  * <pre>{@code
  * new Bootstrap()
@@ -59,21 +59,21 @@ import org.verbena.transport.MemoryDomain;
  *         .option(RdmaChannelOption.LADDER, LadderOptions.DEFAULTS.withMinimumRung("soft"))
  * }</pre>
  *
- * <p><b>Connecting</b> fails with {@link ConnectException}, which has the failures of all rungs suppressed; {@code
- * CONNECT_TIMEOUT_MILLIS} limits all together. Once connected, the channel has its {@link LadderResult} and {@link
- * Carrier}, and its pipeline gets the former as a user event before {@code channelActive}. A local address
- * is bound by each rung when it is tried: with a port of its own that two rungs need, one of them fails.
+ * <p><b>Connecting</b> fails with {@link ConnectException}, which has the failures of all rungs as suppressed
+ * exceptions; {@code CONNECT_TIMEOUT_MILLIS} limits all rungs together. Once connected, the channel has its {@link
+ * LadderResult} and {@link Carrier}, and its pipeline gets the former as a user event before {@code channelActive}.
+ * Each rung binds the local address when it is tried: if two rungs need the same local port, one of them fails.
  *
- * <p><b>Reading and writing</b> are the rung's: {@code alloc()} gives registered memory on a rung of RDMA, as
- * for an {@link RdmaSocketChannel}; half close, {@code SO_LINGER} and what closing sends first are those of the channel
- * below; its failures and user events come through this channel's pipeline. The rung is asked for what this pipeline
- * asks for, and a message counts for this channel's writability until the rung has sent it. Options go to the rung as
- * well; the options of {@link RdmaChannelOption} do not apply to plain TCP.
+ * <p><b>Reading and writing</b> work as on the rung's channel: {@code alloc()} gives registered memory on a rung of
+ * RDMA, as for an {@link RdmaSocketChannel}; half close, {@code SO_LINGER} and closing are those of the channel below;
+ * its failures and user events pass through this channel's pipeline. This channel reads from the rung when its pipeline
+ * asks, and a message counts towards its writability until the rung has sent it. Options apply to the rung as well;
+ * those of {@link RdmaChannelOption} do not apply to plain TCP.
  *
- * <p><b>Loops.</b> It runs on any loop of an {@link RdmaEventLoopGroup}. The rung of that loop's own provider and plain
- * TCP share it. Another rung, such as soft where the group has loops of verbs as well, has a loop of its own, and each
- * write, each batch of messages and each request for another batch changes threads. {@link #deregister()} closes a
- * connected channel.
+ * <p><b>Loops.</b> The channel runs on any loop of an {@link RdmaEventLoopGroup}. The rung of that loop's own provider
+ * and plain TCP share the loop. Another rung, such as soft where the group has loops of verbs as well, has a loop of
+ * its own; then each write, each batch of messages and each request for another batch changes threads. {@link
+ * #deregister()} closes a connected channel.
  *
  * <pre>{@code
  * OPEN --connect--> CONNECTING --a rung is up--> ACTIVE --close--> CLOSING --the rung is closed--> CLOSED
@@ -114,8 +114,8 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     }
 
     /**
-     * Creates a channel that climbs as {@link RdmaChannelOption#LADDER} says. If that is not set, its loops' {@link
-     * RdmaEventLoopGroup#ladder()} applies, else the default.
+     * Creates a channel that connects by the ladder of {@link RdmaChannelOption#LADDER}. If that is not set, its loops'
+     * {@link RdmaEventLoopGroup#ladder()} applies, else the default.
      */
     public LadderSocketChannel() {
         this(LadderMemory.OF_PROCESS);
@@ -130,8 +130,8 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     // ---- accessors
 
     /**
-     * Returns the channel that carries this one, for its statistics and capabilities. Its pipeline and its options are
-     * not the program's. Any thread.
+     * Returns the channel that carries this one, for its statistics and capabilities. The program must not change its
+     * pipeline or its options. Any thread.
      *
      * @return an {@link RdmaSocketChannel} or Netty's {@code NioSocketChannel}; null before this channel is active
      */
@@ -201,7 +201,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         }
     }
 
-    /** Closes this channel, and with it its rung; if its loop has ended, the rung alone. Any thread. */
+    /** Closes this channel, and with it its rung; if its loop has ended, only the rung. Any thread. */
     private void closeFrom(Channel used) {
         close().addListener(closing -> {
             if (!closing.isSuccess()) {
@@ -361,7 +361,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         ((RdmaEventLoop) eventLoop()).leave0(this, closeWithLoop);
     }
 
-    /** The loop is ending: nothing that the rung does comes back any more. */
+    /** The loop is ending: the rung's events no longer arrive here. */
     private void closeWithLoop0() {
         ((LadderUnsafe) unsafe()).closeNow();
     }
@@ -392,7 +392,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         }
         Future<SocketChannel> climbing = climb;
         if (climbing != null) {
-            climbing.cancel(true); // or it has succeeded, and up0 closes what it gave
+            climbing.cancel(true); // or it has succeeded, and up0 closes the channel
         }
         inbound.close();
         SocketChannel used = rung;
@@ -492,7 +492,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     private void up0(SocketChannel used) {
         LadderResult result = LadderResult.of(used);
         if (state != State.CONNECTING || attempt == null || result == null) {
-            used.close(); // this channel was closed meanwhile
+            used.close(); // this channel was closed in the meantime
             return;
         }
         rung = used;
@@ -560,7 +560,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         boolean writable = used.isWritable();
         if (used
                 instanceof
-                RdmaSocketChannel) { // which may be without credits; a socket just has what this channel counts
+                RdmaSocketChannel) { // which may have no credits; for a socket this channel's own count is enough
             buffer.setUserDefinedWritability(OutboundBridge.CREDIT_FLAG, writable);
         }
         if (writable) {

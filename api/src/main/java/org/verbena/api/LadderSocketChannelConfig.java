@@ -15,9 +15,9 @@ import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.ladder.LadderOptions;
 
 /**
- * The options of a {@link LadderSocketChannel}: those of an {@link RdmaSocketChannel}, and
- * {@link RdmaChannelOption#LADDER}. What is set goes to the channels of the rungs as well, but for what only this
- * channel's pipeline has. Any thread.
+ * The options of a {@link LadderSocketChannel}: those of an {@link RdmaSocketChannel}, and {@link
+ * RdmaChannelOption#LADDER}. Options that are set apply to the channels of the rungs as well, except those that concern
+ * only this channel's pipeline. Any thread.
  */
 final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
 
@@ -26,8 +26,7 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
             OptionRow.<LadderOptions>kept(RdmaChannelOption.LADDER, null).untilStarted());
 
     /**
-     * Reading is asked for by this channel; the memory to read into is asked for through
-     * {@link #getRecvByteBufAllocator()}.
+     * Options of this channel only: it decides when to read, and through {@link #getRecvByteBufAllocator()} where to.
      */
     @SuppressWarnings("deprecation") // Netty's old name of an option that a program may still set
     private static final Set<ChannelOption<?>> OWN = Set.of(
@@ -37,7 +36,7 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
             ChannelOption.MAX_MESSAGES_PER_READ,
             ChannelOption.RECVBUF_ALLOCATOR);
 
-    /** What was set and is for the rungs too. */
+    /** Options that were set and apply to the rungs too. */
     private final Map<ChannelOption<?>, Object> chosen = new ConcurrentHashMap<>();
 
     /** Of the channel in use; null until there is one. Written by the loop, read by any thread. */
@@ -64,7 +63,7 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
         return options;
     }
 
-    /** A rung is used from now on, and gets what was set since it began. */
+    /** A rung is used from now on, and gets the options that were set since it began to connect. */
     void use(ChannelConfig used) {
         rung = used;
         for (Map.Entry<ChannelOption<?>, Object> entry : chosen.entrySet()) {
@@ -89,7 +88,7 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
         return true;
     }
 
-    /** What a rung of plain TCP reads into: this channel's, as long as this channel wants to read. */
+    /** The receive allocator of a rung of plain TCP: this channel's, as long as this channel wants to read. */
     RecvByteBufAllocator forReads() {
         return () -> new LadderReads(this.getRecvByteBufAllocator().newHandle(), this);
     }

@@ -7,13 +7,13 @@ import java.util.Objects;
 import org.verbena.transport.RequestException;
 
 /**
- * What a program does with a message, in the short form of the API. A lambda gets Netty's {@link ByteBuf}; {@link
- * #ofBytes} and {@link #ofBuffer} make handlers that get the JDK's types.
+ * Handles messages, in the short form of the API. A lambda gets Netty's {@link ByteBuf}; {@link #ofBytes} and {@link
+ * #ofBuffer} make handlers that get the JDK's types.
  *
- * <p>A handler runs on the event loop of its connection and must not block: while it does, every connection of that
- * loop waits, and a handler that waits for something this loop has to do waits for ever. A handler that blocks belongs
- * on virtual threads ({@link RdmaServer.Builder#virtualThreads}, {@link RdmaClient.Builder#virtualThreads}). If
- * handlers keep a loop for more than a second, a warning is logged.
+ * <p>A handler runs on the event loop of its connection and must not block: while it blocks, every connection of that
+ * loop waits, and a handler that waits for work of this loop waits forever. Run a handler that blocks on virtual
+ * threads ({@link RdmaServer.Builder#virtualThreads}, {@link RdmaClient.Builder#virtualThreads}). If handlers occupy a
+ * loop for more than a second, a warning is logged.
  */
 @FunctionalInterface
 public interface MessageHandler {
@@ -21,11 +21,11 @@ public interface MessageHandler {
     /**
      * Handles a message or request. Runs on the connection's event loop, or on a virtual thread if the builder says so.
      *
-     * @param exchange where an answer goes; it may be used after this returns, from any thread
+     * @param exchange sends the answer; it may be used after this returns, from any thread
      * @param message released when this returns: {@code retain()} it to keep it, or to send it back
      * @throws Exception is logged here, with its stack, at most once a second for each connection; the peer's request
-     *     fails with {@link RequestException.Failed}, and learns what was thrown only from a server that {@linkplain
-     *     RdmaServer.Builder#discloseErrors(boolean) tells it}
+     *     fails with {@link RequestException.Failed}, which describes the exception only if the server {@linkplain
+     *     RdmaServer.Builder#discloseErrors(boolean) discloses errors}
      */
     void onMessage(Exchange exchange, ByteBuf message) throws Exception;
 
@@ -57,7 +57,7 @@ public interface MessageHandler {
     }
 
     /**
-     * What a program does with a message of another type than Netty's.
+     * Handles messages of a type other than Netty's.
      *
      * @param <M> {@code byte[]} or {@link ByteBuffer}
      */
@@ -66,7 +66,7 @@ public interface MessageHandler {
         /**
          * Handles a message or request, as {@link MessageHandler#onMessage} does.
          *
-         * @param exchange where an answer goes; it may be used after this returns, from any thread
+         * @param exchange sends the answer; it may be used after this returns, from any thread
          * @param message the message
          * @throws Exception as {@link MessageHandler#onMessage} says
          */

@@ -16,8 +16,7 @@ import org.verbena.transport.ConnectionException;
 
 /**
  * A plain TCP connection on the port of an {@link RdmaServerSocketChannel}: Netty's own socket channel, whose first
- * bytes were read already, to tell its protocol. They are delivered before what the socket has, to the first read that
- * is asked for.
+ * bytes were already read to recognise the protocol. The first read delivers them, before bytes of the socket.
  */
 final class PlainSocketChannel extends NioSocketChannel {
     private static final Logger LOG = LoggerFactory.getLogger(PlainSocketChannel.class);
@@ -58,7 +57,7 @@ final class PlainSocketChannel extends NioSocketChannel {
         return known == null ? super.config() : known;
     }
 
-    /** Its server wants keys of its clients. */
+    /** Its server requires keys of its clients. */
     private void refuse() {
         refused = true;
         server.refusePlain(peer);
@@ -90,7 +89,7 @@ final class PlainSocketChannel extends NioSocketChannel {
         }
     }
 
-    @SuppressWarnings("deprecation") // the only way to learn that auto-read was switched off meanwhile
+    @SuppressWarnings("deprecation") // the only way to see that auto-read was switched off in the meantime
     private void readFirst0() {
         if (firstBytes.hasRemaining() && isOpen() && isReadPending()) {
             unsafe().read();
@@ -105,7 +104,7 @@ final class PlainSocketChannel extends NioSocketChannel {
             return super.doReadBytes(into);
         }
         RecvByteBufAllocator.Handle allocation = unsafe().recvBufAllocHandle();
-        allocation.attemptedBytesRead(count); // a full read: go on with the socket
+        allocation.attemptedBytesRead(count); // a full read: continue with the socket
         ByteBuffer part = firstBytes.slice(firstBytes.position(), count);
         firstBytes.position(firstBytes.position() + count);
         into.writeBytes(part);

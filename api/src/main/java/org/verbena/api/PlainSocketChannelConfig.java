@@ -6,9 +6,9 @@ import java.util.Map;
 import org.verbena.api.internal.option.TableConfig;
 
 /**
- * The options of a plain connection: a socket's. A server's child options are for both kinds of children, so those of
- * {@link RdmaChannelOption} are taken and have no effect, but one: a child that needs a key is none of these. Any
- * thread.
+ * The options of a plain connection: a socket's. A server's child options apply to both kinds of children, so those of
+ * {@link RdmaChannelOption} are accepted and have no effect, except {@code PRE_SHARED_KEYS}: the connection is refused,
+ * since plain TCP cannot prove a key. Any thread.
  */
 final class PlainSocketChannelConfig extends TableConfig<SocketChannelConfig> implements SocketChannelConfig {
     private final Runnable onKeys;

@@ -18,12 +18,12 @@ import org.verbena.transport.spi.RdmaProvider;
  * @param plainConnections plain TCP connections so far
  * @param failedListens how often a server could not listen with this provider, whether or not it listened with another
  * @param messages the sum over all connections, those that have ended included
- * @param expiredRequests requests of the short form that were dropped before their handler, because the time that their
- *     client waits for the reply was over
+ * @param expiredRequests requests of the short form that were dropped before their handler, because their client no
+ *     longer waited for the reply
  * @param overloadedRequests requests of the short form that servers refused before their handler, because they were
  *     overloaded
- * @param abandonedRequests requests of the short form that were dropped before their handler, because the connection
- *     that they came on was gone
+ * @param abandonedRequests requests of the short form that were dropped before their handler, because their connection
+ *     was gone
  * @param loops the completion loops, and how much memory is registered
  * @param sendBuffers the pools that {@code channel.alloc()} allocates from, of all devices
  * @param receiveBuffers the pools that messages are received into, of all devices

@@ -9,16 +9,16 @@ import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * A message for an {@link RdmaChannel} with {@link Framing#RAW}, and how its SEND goes out: with immediate data, with
- * the invalidation of a key, behind a fence, as a solicited event. Write it as a {@code ByteBuf} is written. The write
- * fails with an {@code UnsupportedOperationException} on a channel with another framing, and where the device or the
- * peer does not support it ({@link AbstractRdmaChannel#capabilities()}); the channel stays open.
+ * A message for an {@link RdmaChannel} with {@link Framing#RAW}, and how to post its SEND: with immediate data, with
+ * the invalidation of a key, behind a fence, as a solicited event. Write it like a {@code ByteBuf}. The write fails
+ * with an {@code UnsupportedOperationException} on a channel with another framing, and where the device or the peer
+ * does not support it ({@link AbstractRdmaChannel#capabilities()}); the channel stays open.
  *
  * <p>The peer receives a {@code ByteBuf}. Immediate data is fired before it as an {@link ImmediateDataEvent}, an
  * invalidated key as a {@link KeyInvalidatedEvent}.
  *
- * <p>Immutable but for its content. Each method that changes something returns another message with the same content,
- * whose reference count they share: go on with that one.
+ * <p>Immutable except for its content. Each method that changes something returns another message that shares the
+ * content and its reference count: continue with that one.
  */
 public final class RawMessage extends DefaultByteBufHolder {
     private final WorkRequest.Opcode opcode;
@@ -33,7 +33,7 @@ public final class RawMessage extends DefaultByteBufHolder {
     }
 
     /**
-     * A message that goes as the buffer alone would.
+     * A message that is sent just as the buffer itself would be.
      *
      * @param content from its reader index to its writer index; owned by the message
      * @return the message
@@ -43,7 +43,7 @@ public final class RawMessage extends DefaultByteBufHolder {
     }
 
     /**
-     * Sends 32 bits beside the bytes. Not on siw, and on soft to soft alone ({@link
+     * Sends 32 bits beside the bytes. Not on siw, and on soft only to soft ({@link
      * EndpointCapabilities#immediateData()}).
      *
      * @param immediateData for the peer's {@link ImmediateDataEvent}; programs in C have it in network byte order
@@ -56,9 +56,9 @@ public final class RawMessage extends DefaultByteBufHolder {
     }
 
     /**
-     * Invalidates a token of the peer: when the message arrives, its key opens nothing any more ({@link
-     * EndpointCapabilities#sendWithInvalidate()}). The connection ends if the peer's device refuses, as it may for a
-     * token that is not of the peer's {@code memory()} for this connection.
+     * Invalidates a token of the peer: when the message arrives, its key is no longer valid ({@link
+     * EndpointCapabilities#sendWithInvalidate()}). The connection ends if the peer's device refuses, as it may if the
+     * token is not from the peer's {@code memory()} for this connection.
      *
      * @param token of the peer's {@code memory()}
      * @return a message with the same content
@@ -76,10 +76,11 @@ public final class RawMessage extends DefaultByteBufHolder {
     }
 
     /**
-     * Sends the message when the reads and atomics that were started before it are done, so that it may carry what they
-     * fetch: its content then has to lie in registered memory ({@code alloc()} of the channel), as other content is
-     * copied when the message is flushed. On iWARP devices ({@link EndpointCapabilities#readSinkNeedsRemoteWrite()})
-     * this does not help with buffers of {@code alloc()}: a read fills them by a copy when it is done.
+     * Sends the message when the reads and atomics that were started before it are done, so that it may carry the data
+     * that they fetch. Its content must then lie in registered memory ({@code alloc()} of the channel), since other
+     * content is copied when the message is flushed. On iWARP devices ({@link
+     * EndpointCapabilities#readSinkNeedsRemoteWrite()}) this does not help with buffers of {@code alloc()}: a read
+     * fills them by a copy when it is done.
      *
      * @return a message with the same content
      */
@@ -88,8 +89,8 @@ public final class RawMessage extends DefaultByteBufHolder {
     }
 
     /**
-     * Marks the message as a solicited event, which wakes a program that has asked its completion queue for those
-     * alone ({@code ibv_req_notify_cq(cq, 1)}). A channel is woken by every message.
+     * Marks the message as a solicited event, which wakes a program that asked its completion queue only for such
+     * events ({@code ibv_req_notify_cq(cq, 1)}). A channel is woken by every message.
      *
      * @return a message with the same content
      */
@@ -110,7 +111,7 @@ public final class RawMessage extends DefaultByteBufHolder {
         return word;
     }
 
-    /** A message with other content that goes the same way. */
+    /** A message with other content that is sent the same way. */
     @Override
     public RawMessage replace(ByteBuf content) {
         return new RawMessage(content, opcode, flags, word);

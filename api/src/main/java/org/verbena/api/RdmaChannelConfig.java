@@ -36,7 +36,7 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
     /** The rows of a channel of messages. */
     static final Map<ChannelOption<?>, OptionRow<?>> MESSAGE_ROWS = withConnection(TableConfig.ROWS, Framing.MESSAGE);
 
-    /** The name of an option in messages of {@link MessageOptions} and {@link EndpointOptions}. */
+    /** Matches the name of an option in messages of {@link MessageOptions} and {@link EndpointOptions}. */
     private static final Pattern LOWER_NAME = Pattern.compile("\\b[a-z]+([A-Z][a-z]+)+\\b");
 
     private final BooleanSupplier hasStarted;
@@ -237,7 +237,10 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
         return named.equals(text) ? complaint : new IllegalArgumentException(named, complaint);
     }
 
-    /** What a program of this library puts in front of each message of its user, whose bytes the limit counts. */
+    /**
+     * Reserves bytes that this library puts in front of each message of its user; the limit counts only the user's
+     * bytes.
+     */
     void reserveHeader0(int bytes) {
         headerBytes = bytes;
     }

@@ -18,8 +18,8 @@ import org.verbena.transport.protocol.MessageOptions;
  * ALLOW_HALF_CLOSURE} and {@code SO_LINGER}, and it keeps those that only TCP has, such as {@code TCP_NODELAY}.
  *
  * <p>An {@link RdmaDatagramChannel} honours {@link #SEND_DEPTH} (256), {@link #RECEIVE_DEPTH} (128) and {@link
- * #MAX_INLINE_BYTES} (128), and {@code SO_REUSEADDR}, {@code IP_TOS} and what every channel has of Netty's; its {@code
- * CONNECT_TIMEOUT_MILLIS} is that of each look-up.
+ * #MAX_INLINE_BYTES} (128), {@code SO_REUSEADDR}, {@code IP_TOS} and those of Netty's options that every channel has;
+ * its {@code CONNECT_TIMEOUT_MILLIS} limits each look-up.
  */
 public final class RdmaChannelOption {
     private RdmaChannelOption() {}
@@ -49,46 +49,46 @@ public final class RdmaChannelOption {
 
     /**
      * The size of each receive in bytes, and so the longest single SEND of the peer. A longer message takes several, or
-     * goes by rendezvous. The default of -1 is what measured best: 16 KiB on devices and with a shared receive queue,
-     * 63 KiB on soft. The default of an {@link RdmaSocketChannel} without a shared receive queue is 63 KiB.
+     * is sent by rendezvous. The default of -1 selects what measured best: 16 KiB on devices and with a shared receive
+     * queue, 63 KiB on soft. The default of an {@link RdmaSocketChannel} without a shared receive queue is 63 KiB.
      */
     public static final ChannelOption<Integer> RECEIVE_BUFFER_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_BUFFER_BYTES");
 
     /**
-     * The longest message that this end accepts, in bytes: of the user's, without what {@link RdmaClient} and {@link
-     * RdmaServer} put in front. It limits what the peer can send, as the peer's limits what this end can.
+     * The longest message that this end accepts, in bytes of the user, without the header of {@link RdmaClient} and
+     * {@link RdmaServer}. It limits what the peer can send, as the peer's option limits what this end can send.
      */
     public static final ChannelOption<Integer> MAX_MESSAGE_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_MESSAGE_BYTES");
 
     /**
-     * Messages longer than this, in bytes, go by rendezvous: the receiver reads them out of the sender's memory. {@link
-     * Integer#MAX_VALUE}, the default of an {@link RdmaSocketChannel}, turns rendezvous off. The default of an {@link
-     * RdmaChannel}, -1, is what measured best: 1 MiB on devices, where a key is made for each such message; on soft 64
-     * MiB, or 1 MiB if the peer's receives are below 63 KiB. On devices with {@code org.verbena.buffers.trustedPeers},
-     * where no key is made, less may be better.
+     * Messages longer than this, in bytes, are sent by rendezvous: the receiver reads them from the sender's memory.
+     * {@link Integer#MAX_VALUE}, the default of an {@link RdmaSocketChannel}, turns rendezvous off. The default of an
+     * {@link RdmaChannel}, -1, selects what measured best: 1 MiB on devices, where a key is made for each such message;
+     * on soft 64 MiB, or 1 MiB if the peer's receives are below 63 KiB. On devices with {@code
+     * org.verbena.buffers.trustedPeers}, where no key is made, less may be better.
      */
     public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RENDEZVOUS_THRESHOLD_BYTES");
 
     /**
-     * How many messages go by rendezvous at once in each direction, 1 to 1024. The lower limit of both ends holds; the
-     * rest are queued.
+     * How many messages are sent by rendezvous at once in each direction, 1 to 1024. The lower limit of both ends
+     * applies; further messages are queued.
      */
     public static final ChannelOption<Integer> MAX_RENDEZVOUS =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_RENDEZVOUS");
 
     /**
-     * Sends of up to so many bytes, header included, are copied into the work request, as far as the device can (4096
-     * bytes on soft). Up to 65536; 128 by default; 0 turns it off.
+     * Sends of up to this many bytes, header included, are copied into the work request, as far as the device supports
+     * (4096 bytes on soft). Up to 65536; 128 by default; 0 turns it off.
      */
     public static final ChannelOption<Integer> MAX_INLINE_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_INLINE_BYTES");
 
     /**
-     * A message outside registered memory is copied if it has at most so many bytes, and registered for its send if it
-     * is longer.
+     * A message outside registered memory is copied if it has at most this many bytes, and registered for its send if
+     * it is longer.
      */
     public static final ChannelOption<Integer> REGISTER_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "REGISTER_THRESHOLD_BYTES");
@@ -96,7 +96,7 @@ public final class RdmaChannelOption {
     /**
      * Scatter/gather elements of one work request, 2 to 256; 1 or more with RAW framing. 4 by default. The default of
      * an {@link RdmaSocketChannel} is -1: 4 on devices and 16 on soft. A message in more components takes several
-     * sends, or is copied. Connecting fails if the device supports fewer, and the message names its limit.
+     * sends, or is copied. Connecting fails if the device supports fewer, with a message that names its limit.
      */
     public static final ChannelOption<Integer> MAX_SGES = ChannelOption.valueOf(RdmaChannelOption.class, "MAX_SGES");
 
@@ -105,24 +105,24 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "READ_DEPTH");
 
     /**
-     * How often the adapter retransmits what is not acknowledged before the connection is lost, 0 to 7; 6 at the most
-     * where queue pairs are connected by hand, since soft RoCE retries forever with 7.
+     * How often the adapter retransmits a packet that is not acknowledged before the connection is lost, 0 to 7; at
+     * most 6 where queue pairs are connected by hand, since soft-RoCE retries forever with 7.
      */
     public static final ChannelOption<Integer> RETRY_COUNT =
             ChannelOption.valueOf(RdmaChannelOption.class, "RETRY_COUNT");
 
     /**
-     * How often the adapter retries a send for which the peer has no receive, 0 to 6; 7 never gives up. With credits it
-     * never has to.
+     * How often the adapter retries a send for which the peer has no receive, 0 to 6; 7 never gives up. With credits no
+     * send needs a retry.
      */
     public static final ChannelOption<Integer> RNR_RETRY_COUNT =
             ChannelOption.valueOf(RdmaChannelOption.class, "RNR_RETRY_COUNT");
 
     /**
      * How long the peer's adapter waits before it repeats a send for which this end has no receive, in microseconds, 10
-     * to 655,360, rounded up to what the device knows. The default of -1 is 0.64 ms. For {@link
-     * Framing#RAW}, as with credits nothing is ever repeated. On InfiniBand and RoCE alone: over iWARP, soft included,
-     * connecting fails with another value.
+     * to 655,360, rounded up to a value that the device supports. The default of -1 is 0.64 ms. For {@link
+     * Framing#RAW}, since with credits no send is ever repeated. On InfiniBand and RoCE only: over iWARP, soft
+     * included, connecting fails with any other value.
      */
     public static final ChannelOption<Integer> MIN_RNR_TIMER_MICROS =
             ChannelOption.valueOf(RdmaChannelOption.class, "MIN_RNR_TIMER_MICROS");
@@ -130,26 +130,25 @@ public final class RdmaChannelOption {
     /**
      * How long the adapter waits for an acknowledgement before it sends again, in microseconds, 5 to 17,179,869,
      * rounded up to 4.096 times a power of two; adapters take up to four times as long. The default of -1 is 268 ms on
-     * adapters of RoCE, 67 ms where queue pairs are connected by hand, and elsewhere the kernel's choice. With
-     * {@link #RETRY_COUNT} it says how long a peer may be away. On InfiniBand and RoCE only: over iWARP, soft included,
-     * connecting fails with another value, and so it does where the kernel does not take one.
+     * adapters of RoCE, 67 ms where queue pairs are connected by hand, and elsewhere the kernel's choice. With {@link
+     * #RETRY_COUNT} it determines how long a peer may be unreachable. On InfiniBand and RoCE only: over iWARP, soft
+     * included, and where the kernel cannot set it, connecting fails with any other value.
      */
     public static final ChannelOption<Integer> ACK_TIMEOUT_MICROS =
             ChannelOption.valueOf(RdmaChannelOption.class, "ACK_TIMEOUT_MICROS");
 
     /**
      * Whether receives come from a queue that all channels of the loop share, so that memory does not grow with each
-     * connection. How many it has is an option of the loops ({@code CompletionLoopOptions.sharedReceiveDepth}). Not
-     * with {@link Framing#RAW}: without flow control its peer could use up the receives that others
-     * were promised.
+     * connection. Its depth is an option of the loops ({@code CompletionLoopOptions.sharedReceiveDepth}). Not with
+     * {@link Framing#RAW}: without flow control its peer could use up the receives that others were promised.
      */
     public static final ChannelOption<Boolean> SHARED_RECEIVE_QUEUE =
             ChannelOption.valueOf(RdmaChannelOption.class, "SHARED_RECEIVE_QUEUE");
 
     /**
      * Whether {@code alloc()} allocates registered memory once the channel is active, even if {@code ALLOCATOR} names
-     * another allocator. For frameworks that always set one, such as gRPC. False by default: the allocator that a
-     * program names is the one it gets.
+     * another allocator. For frameworks that always set one, such as gRPC. False by default: the channel then uses the
+     * allocator that the program names.
      */
     public static final ChannelOption<Boolean> REGISTERED_ALLOCATOR =
             ChannelOption.valueOf(RdmaChannelOption.class, "REGISTERED_ALLOCATOR");
@@ -174,56 +173,57 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "PRE_SHARED_KEYS");
 
     /**
-     * Private data for the connect request: bytes that the server has before it accepts, in a {@link PrivateDataEvent}.
-     * None by default. With {@link Framing#RAW} alone, since the other framings have their handshake there. The device
-     * of the connection limits it: 56 bytes on InfiniBand and RoCE, 251 on iWARP devices, 508 on soft. Connecting fails
-     * with more, and the message names the limit. The array is copied.
+     * Private data for the connect request, which the server gets before it accepts, in a {@link PrivateDataEvent}.
+     * None by default. Only with {@link Framing#RAW}, since the other framings use it for their handshake. The device
+     * of the connection limits it: 56 bytes on InfiniBand and RoCE, 251 on iWARP devices, 508 on soft. Connecting with
+     * more fails, with a message that names the limit. The array is copied.
      */
     public static final ChannelOption<byte[]> CONNECT_PRIVATE_DATA =
             ChannelOption.valueOf(RdmaChannelOption.class, "CONNECT_PRIVATE_DATA");
 
     /**
-     * Private data for the answer of a server that accepts a connection, which the client has in a {@link
-     * PrivateDataEvent}. A {@code childOption}; a handler may also set it on the accepted channel when the event with
-     * the client's data comes. None by default, and with {@link Framing#RAW} alone. The device of the connection limits
-     * it: 196 bytes on InfiniBand and RoCE, 251 on iWARP devices, 500 on soft. A connection with more is not accepted,
-     * and the server's log names the limit. The array is copied.
+     * Private data with which a server accepts a connection; the client gets them in a {@link PrivateDataEvent}. A
+     * {@code childOption}; a handler may also set it on the accepted channel when it gets the event with the client's
+     * data. None by default, and only with {@link Framing#RAW}. The device of the connection limits it: 196 bytes on
+     * InfiniBand and RoCE, 251 on iWARP devices, 500 on soft. A connection with more is not accepted, and the server's
+     * log names the limit. The array is copied.
      */
     public static final ChannelOption<byte[]> ACCEPT_PRIVATE_DATA =
             ChannelOption.valueOf(RdmaChannelOption.class, "ACCEPT_PRIVATE_DATA");
 
     /**
      * Whether an {@link RdmaServerSocketChannel} takes plain TCP clients as well, on the port that it listens on; false
-     * by default. What a TCP connection sends first decides: an MPA request is iWARP, and anything else (TLS, HTTP, a
+     * by default. The first bytes of a TCP connection decide: an MPA request is iWARP, and anything else (TLS, HTTP, a
      * program's own protocol) becomes a Netty {@code NioSocketChannel} with the same child handler and child options,
-     * so that the handler must not insist on an {@link RdmaSocketChannel}. An {@code option} of the server, which needs
-     * the provider {@code soft}, alone or among others: see {@link org.verbena.transport.provider.ProviderSet}. A
+     * so the handler must not require an {@link RdmaSocketChannel}. An {@code option} of the server, which needs the
+     * provider {@code soft}, by itself or among others: see {@link org.verbena.transport.provider.ProviderSet}. A
      * server whose children have {@link #PRE_SHARED_KEYS} refuses plain clients, which cannot prove a key.
      */
     public static final ChannelOption<Boolean> PLAIN_TCP = ChannelOption.valueOf(RdmaChannelOption.class, "PLAIN_TCP");
 
     /**
-     * With {@link #PLAIN_TCP}: after how many milliseconds a connection that has not sent enough to tell its protocol
-     * counts as plain TCP, for protocols in which the server speaks first. 0, the default, is never: such a connection
-     * is dropped when the time of soft's handshake is over ({@code org.verbena.soft.handshakeTimeoutMillis}, 5 s). A
-     * value from there on has no effect. An RDMA client that needs longer than this to send its request is taken for
-     * plain TCP, and fails.
+     * With {@link #PLAIN_TCP}: after how many milliseconds a connection that has not sent enough bytes to identify its
+     * protocol counts as plain TCP, for protocols in which the server speaks first. 0, the default, means never: the
+     * connection is dropped when the time of soft's handshake is over ({@code org.verbena.soft.handshakeTimeoutMillis},
+     * 5 s). Values from that time on have no effect. An RDMA client that needs longer than this to send its request is
+     * treated as plain TCP, and fails.
      */
     public static final ChannelOption<Integer> PLAIN_TCP_AFTER_MILLIS =
             ChannelOption.valueOf(RdmaChannelOption.class, "PLAIN_TCP_AFTER_MILLIS");
 
     /**
-     * After so many milliseconds without a frame of the peer, the channel sends it a PING; if the PONG takes as long
-     * again, the connection is lost. 20,000 by default, which finds a peer whose process is stopped, whose machine is
-     * gone or whose cable is pulled within 40 s. It also loses a peer whose event loop is blocked for so long, or that
-     * stands at a breakpoint: 0 turns it off, for debugging. Not with {@code RAW} framing, which has no PING.
+     * After this many milliseconds without a frame from the peer, the channel sends it a PING; if no PONG arrives
+     * within the same time again, the connection is lost. With the default of 20,000, a stopped process, a dead machine
+     * or a pulled cable is detected within 40 s. A peer whose event loop is blocked for that long, or that is held at a
+     * breakpoint, is lost as well: 0 turns keepalive off, for debugging. Not with {@code RAW} framing, which has no
+     * PING.
      */
     public static final ChannelOption<Integer> KEEP_ALIVE_MILLIS =
             ChannelOption.valueOf(RdmaChannelOption.class, "KEEP_ALIVE_MILLIS");
 
     /**
-     * How a {@link LadderSocketChannel} climbs; if it is not set, as its loops' {@link RdmaEventLoopGroup#ladder()}
-     * says. Other channels do not know it.
+     * The ladder of a {@link LadderSocketChannel}; if it is not set, its loops' {@link RdmaEventLoopGroup#ladder()}
+     * applies. Other channels do not have this option.
      */
     public static final ChannelOption<LadderOptions> LADDER = ChannelOption.valueOf(RdmaChannelOption.class, "LADDER");
 

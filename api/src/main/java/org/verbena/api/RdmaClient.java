@@ -52,11 +52,10 @@ import org.verbena.transport.spi.RdmaProvider;
  * }
  * }</pre>
  *
- * <p><b>Types.</b> Methods that take the JDK's types return the JDK's: {@code byte[]} and {@link ByteBuffer} go with
- * {@link CompletableFuture}. They are copied before the call returns, and the reply is a copy of its own on the heap,
- * which the garbage collector frees. For a {@code MemorySegment} pass {@code segment.asByteBuffer()}. Methods that take
- * Netty's {@link ByteBuf} return Netty's {@link Future}; ownership passes with the buffer, which is sent without a copy
- * unless it is short.
+ * <p><b>Types.</b> Methods that take the JDK's types return the JDK's: {@code byte[]} and {@link ByteBuffer} with
+ * {@link CompletableFuture}. The message is copied before the call returns, and the reply is a copy on the heap. For a
+ * {@code MemorySegment} pass {@code segment.asByteBuffer()}. Methods that take Netty's {@link ByteBuf} return Netty's
+ * {@link Future}; ownership passes with the buffer, which is sent without a copy unless it is short.
  *
  * <p><b>Threads.</b> All methods may be called on any thread, platform or virtual, except that {@link #connect} and
  * {@link #close} wait, which event loops must not. Futures complete on the event loop of the connection. A stage that
@@ -144,8 +143,8 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}, which the
-     * server is told: it does not begin with a request whose time is over.
+     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}. The
+     * request carries the timeout, and the server drops a request whose time is over.
      *
      * @param message its ownership is taken
      * @return the reply, for the caller to release. Fails with {@link RequestException}, or with the connection's
@@ -209,9 +208,9 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Tells whether the next message will be sent soon.
+     * Returns whether the next message will be sent soon.
      *
-     * @return false while so many bytes wait that the sender should wait as well
+     * @return false while so many bytes wait to be sent that the caller should wait
      */
     public boolean isWritable() {
         return links.isWritable();
@@ -228,9 +227,10 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Returns the connection, for one-sided operations and all else. A {@code ByteBuf} that is written to it is a
-     * message to the server's handler, as {@link #send(ByteBuf)} sends it. It is the same one for as long as the client
-     * lives, unless that may {@linkplain LadderOptions#withMoveUp move up}: the connection that it has left ends.
+     * Returns the connection, for one-sided operations and everything else. A {@code ByteBuf} that is written to it is
+     * a message to the server's handler, as {@link #send(ByteBuf)} sends it. The connection does not change while the
+     * client is open, unless the client may {@linkplain LadderOptions#withMoveUp move up}: then the connection that it
+     * has left ends.
      *
      * @return the channel
      */
@@ -249,8 +249,8 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Returns which rung of the ladder it has, and why none of the better ones. It changes when the client {@linkplain
-     * LadderOptions#withMoveUp moves up}.
+     * Returns which rung of the ladder the client uses, and why none of the better ones. It changes when the client
+     * {@linkplain LadderOptions#withMoveUp moves up}.
      *
      * @return null if it was not connected by a {@linkplain Builder#ladder ladder}
      */
@@ -260,7 +260,8 @@ public final class RdmaClient implements AutoCloseable {
 
     /**
      * Sends what is still queued, closes the connection in good order, ends its threads, and waits until that is done.
-     * Requests without a reply fail. Idempotent. Handlers on virtual threads are neither interrupted nor waited for.
+     * Requests without a reply fail. Idempotent. Does not interrupt handlers on virtual threads, and does not wait for
+     * them.
      *
      * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a listener: use {@link
      *     #closeAsync()} there
@@ -310,7 +311,7 @@ public final class RdmaClient implements AutoCloseable {
 
         private Builder() {}
 
-        /** What a client is built from: the builder may be changed, and used again, meanwhile. */
+        /** A copy that a client is built from, so that the builder may be changed and used again at once. */
         private Builder(Builder original) {
             options.putAll(original.options);
             provider = original.provider;
@@ -333,9 +334,9 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Chooses the provider. The default is what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which picks
-         * one for the address. A provider that was chosen never falls back to another; {@code ladder} asks for that, as
-         * {@link #ladder} does with {@link LadderOptions#DEFAULTS}. The later of the two calls applies.
+         * Chooses the provider. The default is the value of {@value ProviderChoice#PROPERTY}, or {@code auto}, which
+         * picks one for the address. A named provider never falls back to another; {@code ladder} does, and is short
+         * for {@link #ladder} with {@link LadderOptions#DEFAULTS}. The later of the two calls applies.
          *
          * @param name {@code auto}, {@code verbs}, {@code soft}, {@code ladder}
          * @return this
@@ -406,7 +407,7 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Limits how long a reply may take where {@code request} is given no timeout. 30 s by default.
+         * Limits how long a reply may take if {@code request} gets no timeout. 30 s by default.
          *
          * @param timeout more than zero
          * @return this
@@ -428,7 +429,8 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Handles messages of the server that are not replies. Without this they are logged as errors.
+         * Sets the handler of messages from the server that are not replies. Without a handler they are logged as
+         * errors.
          *
          * @param value gets them
          * @return this
@@ -440,9 +442,9 @@ public final class RdmaClient implements AutoCloseable {
 
         /**
          * Runs the handler of {@link #onMessage} on virtual threads, where it may block and wait for replies: one
-         * message after another, in the order of their arrival. Messages that wait for it count as kept by the program.
-         * Closing the client neither interrupts the handler nor waits for it. Off by default: the handler then runs on
-         * the event loop, and while it blocks, no reply arrives.
+         * message after another, in the order of their arrival. Messages that wait for the handler count as held by the
+         * program. Closing the client neither interrupts the handler nor waits for it. Off by default: the handler then
+         * runs on the event loop, and while it blocks, no reply arrives.
          *
          * @param virtual whether to use virtual threads
          * @return this
@@ -454,10 +456,9 @@ public final class RdmaClient implements AutoCloseable {
 
         /**
          * Sends requests again that an overloaded server has refused ({@link RequestException.Overloaded}), within
-         * their timeout: no sooner than the server's hint says, twice as late each time, and up to as long again at
-         * random. The message is kept until then. All requests of the client together are retried for a tenth of those
-         * that are answered at the most, beside a burst of ten, so that retries do not keep a server overloaded. 0 by
-         * default.
+         * their timeout: no sooner than the server's hint says, with twice the delay each time, and up to the same
+         * delay again at random. The message is kept until then. The client retries at most a tenth as many requests as
+         * are answered, plus a burst of ten, so that retries do not keep a server overloaded. 0 by default.
          *
          * @param most how often each request may be sent again, 0 or more
          * @return this
@@ -471,9 +472,9 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Limits what waits to be sent: messages and requests of which the transport has not taken all. One that finds
-         * no room fails with {@link SendLimitException}, at once, and may be sent again when an earlier one is done. A
-         * message longer than {@code bytes} is sent if no other waits. 65,536 messages and 128 MiB by default.
+         * Limits what waits to be sent: messages and requests that the transport has not taken completely. One that
+         * exceeds the limit fails at once with {@link SendLimitException}, and may be sent again when an earlier one is
+         * done. A message longer than {@code bytes} is sent if no other waits. 65,536 messages and 128 MiB by default.
          *
          * @param messages 1 to 4,194,304
          * @param bytes these may have together, 1 to 512 GiB
@@ -505,13 +506,13 @@ public final class RdmaClient implements AutoCloseable {
 
         /**
          * Connects to a peer by hand, without rdma_cm, and waits until that is done. The peer may be another client: it
-         * handles this end's requests with {@link #onMessage}. Exactly one of both ends has an exchange that
+         * handles this end's requests with {@link #onMessage}. Exactly one of the two ends must have an exchange that
          * {@linkplain org.verbena.transport.QueuePairExchange#answers() answers}. An interrupt ends the attempt.
          *
          * @param peer the local end, and the exchange with the peer's
          * @return the client, connected
-         * @throws org.verbena.transport.ConnectionException it could not; the message names device, step and
-         *     reason. An interrupt is said as {@link #connect(String, int)} says it
+         * @throws org.verbena.transport.ConnectionException it could not; the message names device, step and reason. An
+         *     interrupt is reported as by {@link #connect(String, int)}
          * @throws UnsupportedOperationException the provider has no queue pairs that can be connected by hand
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
          * @throws io.netty.util.concurrent.BlockingOperationException on an event loop
@@ -616,7 +617,7 @@ public final class RdmaClient implements AutoCloseable {
                 return new RdmaClient(links, group, shared == null, requestTimeoutNanos, move);
             } catch (Throwable failure) {
                 if (shared == null) {
-                    // Rungs that came up and were not used still close.
+                    // Rungs that connected and were not used are still closing.
                     group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
                 }
                 throw failure;
@@ -682,7 +683,7 @@ public final class RdmaClient implements AutoCloseable {
         }
     }
 
-    /** A client that connects. Whoever completes it otherwise ends that. */
+    /** A client that connects. Completing it in any other way ends the attempt. */
     private static final class Connecting extends LoopFuture<RdmaClient> {
         private final Builder how;
         private final String host;

@@ -35,14 +35,14 @@ import org.verbena.transport.spi.RdmaProvider;
  * so that a program needs one group for RDMA, TCP and UDP.
  *
  * <p>The provider is {@code auto} (verbs if a device is up, else soft), {@code verbs} or {@code soft}. The default is
- * what the system property {@value ProviderChoice#PROPERTY} says. The choice is logged once, at INFO. If a provider is
- * named and cannot work, the constructor throws {@link org.verbena.transport.ProviderUnavailableException}; it never
+ * the value of the system property {@value ProviderChoice#PROPERTY}. The choice is logged once, at INFO. If a named
+ * provider cannot work, the constructor throws {@link org.verbena.transport.ProviderUnavailableException}; it never
  * falls back to another.
  *
- * <p>A server may listen with several providers, on one address and port: {@code verbs+soft}, or {@code all} for those
- * that serve; see {@link ProviderSet}. The group then has loops of each, and clients may connect by a ladder of them:
- * see {@link RdmaLadder}, and {@link LadderSocketChannel} for libraries. A group that is made with {@code ladder} or
- * with {@link LadderOptions} says that its clients shall.
+ * <p>A server may listen with several providers, on one address and port: {@code verbs+soft}, or {@code all} for every
+ * provider that can serve; see {@link ProviderSet}. The group then has loops of each, and clients may connect by a
+ * ladder of them: see {@link RdmaLadder}, and {@link LadderSocketChannel} for libraries. Clients on a group that is
+ * made with {@code ladder} or with {@link LadderOptions} connect by a ladder unless they choose otherwise.
  */
 public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Long enough for CLOSE frames in flight. */
@@ -95,7 +95,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Makes loops of a provider that was chosen before, for instance for an address.
+     * Makes loops of a provider that has already been chosen, for instance for an address.
      *
      * @param choice the provider
      * @param threads how many; 0 for Netty's default
@@ -109,10 +109,10 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
 
     /**
      * Makes loops of several providers, for servers that listen with all of them. The group's own loops, which {@link
-     * #next()} gives and clients use, are of the first; the connections that a server accepts from another provider get
-     * loops of that one.
+     * #next()} returns and clients use, belong to the first; a connection that a server accepts through another
+     * provider gets a loop of that provider.
      *
-     * @param providers chosen before, for instance for an address
+     * @param providers already chosen, for instance for an address
      * @param threads how many for each provider; 0 for Netty's default. Those that nothing uses are not started
      * @param threadFactory makes their threads; null for threads named after the provider
      * @param options how the loops poll and block
@@ -123,10 +123,10 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Makes loops for clients that connect by a ladder, of all its rungs that could work here: {@link #ladder()} tells
-     * them how.
+     * Makes loops for clients that connect by a ladder, of all its rungs that could work here; {@link #ladder()}
+     * returns the ladder.
      *
-     * @param ladder what clients try, when, and what they refuse
+     * @param ladder what clients try, when, and what they need
      * @param threads how many for each provider; 0 for Netty's default. Those that nothing uses are not started
      * @param threadFactory makes their threads; null for threads named after the first provider
      * @param options how the loops poll and block
@@ -186,7 +186,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         companions.forEach(companion -> companion.terminationFuture().addListener(ended));
     }
 
-    /** What servers on these loops listen with. */
+    /** The providers that servers on these loops listen with. */
     ProviderSet providers() {
         return common.providers();
     }
@@ -304,7 +304,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         return new RdmaEventLoop(this, executor, ioHandlerFactory, (LoopGroup) arguments[0]);
     }
 
-    /** How clients on a loop climb if nothing else is said. */
+    /** The ladder of clients on a loop, unless they choose another. */
     static LadderOptions ladderOf(EventLoop loop) {
         LadderOptions of = loop.parent() instanceof RdmaEventLoopGroup group ? group.ladder : null;
         return of == null ? LadderOptions.DEFAULTS : of;

@@ -16,9 +16,10 @@ public final class RdmaFutures {
      * io.netty.util.concurrent.BlockingOperationException}.
      *
      * <p>Completing the future in another way cancels the Netty future: {@code cancel}, {@code orTimeout}, {@code
-     * complete}, all of them. If that has a value nevertheless, the value is released, or closed if it is a channel. A
-     * value that the future has completed with is its reader's to release. That holds for this future and not for its
-     * stages: a stage that is given up does not take the value, so limit the future before adding stages.
+     * complete}, all of them. If the Netty future completes with a value nevertheless, the value is released, or closed
+     * if it is a channel. The reader of this future releases a value that it has completed with. That holds for this
+     * future and not for its stages: a stage that is given up does not release the value, so limit the future before
+     * adding stages.
      *
      * @param <T> the type of the result
      * @param future the Netty future, whose value nobody else releases
@@ -30,7 +31,7 @@ public final class RdmaFutures {
 
     /**
      * As {@link CompletableFuture#allOf}, except that waiting for it on an event loop of an {@link RdmaEventLoopGroup}
-     * throws {@link io.netty.util.concurrent.BlockingOperationException}, where the JDK's would wait for ever.
+     * throws {@link io.netty.util.concurrent.BlockingOperationException}, where the JDK's would wait forever.
      *
      * @param futures what to wait for
      * @return done when all of them are; fails if one of them has failed

@@ -32,13 +32,13 @@ import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * Connects with the best of what client and server have in common: verbs, else soft, else, for streams, plain TCP. It
- * is for clients of a fleet that is moved to RDMA bit by bit ({@code docs/fleet.md}), and it is never used unless a
- * program asks for it: a provider that was chosen otherwise is used, or connecting fails.
+ * Connects with the best transport that client and server have in common: verbs, else soft, else, for streams, plain
+ * TCP. It is for clients of a fleet that moves to RDMA step by step ({@code docs/fleet.md}). It is used only if a
+ * program asks for it: otherwise the chosen provider is used, or connecting fails.
  *
  * <p>As in RFC 8305 (Happy Eyeballs) attempts overlap, so that a silent rung costs a client no more than the hedge
  * delay: {@link LadderOptions} says how. All but the chosen connection are closed. A server may therefore see
- * connections that end without a byte of the program.
+ * connections that end without any data.
  *
  * <pre>{@code
  * RdmaEventLoopGroup group = new RdmaEventLoopGroup("ladder", 2);
@@ -48,16 +48,16 @@ import org.verbena.transport.spi.RdmaProvider;
  *
  * <p><b>The bootstrap</b> has the loops, an {@link RdmaEventLoopGroup} made with {@code ladder}, {@code all} or names
  * such as {@code verbs+soft}; options, attributes, a local address and a handler; no channel class. Its handler is
- * added to the connection that is chosen, when it is up, and to no other; it gets {@code channelRegistered}, a
- * {@link LadderResult} as user event, and {@code channelActive}. It must do with any {@link SocketChannel} if plain TCP
- * is among the rungs, to which the options of {@link RdmaChannelOption} do not apply. With
- * {@link RdmaChannelOption#PRE_SHARED_KEYS} plain TCP, which cannot prove a key, is not tried.
- * {@code CONNECT_TIMEOUT_MILLIS} limits all rungs together.
+ * added to the connection that is chosen, when it is up, and to no other; it gets {@code channelRegistered}, a {@link
+ * LadderResult} as user event, and {@code channelActive}. It must work with any {@link SocketChannel} if plain TCP is
+ * among the rungs, to which the options of {@link RdmaChannelOption} do not apply. With {@link
+ * RdmaChannelOption#PRE_SHARED_KEYS} plain TCP, which cannot prove a key, is not tried. {@code CONNECT_TIMEOUT_MILLIS}
+ * limits all rungs together.
  *
  * <p>Libraries that make their channels themselves take a {@link LadderSocketChannel} instead.
  *
- * <p><b>What is picked</b> is logged at INFO when it changes for an address, and {@link Carrier}, {@link
- * LadderStatistics} and the Flight Recorder's {@code org.verbena.Ladder} have it.
+ * <p><b>The choice</b> is logged at INFO when it changes for an address; {@link Carrier}, {@link LadderStatistics} and
+ * the Flight Recorder's event {@code org.verbena.Ladder} report it.
  *
  * <p>Source: RFC 8305, 5
  */
@@ -71,8 +71,8 @@ public final class RdmaLadder {
      * @param address the server's, resolved
      * @param options of the ladder
      * @return the connection: an {@link RdmaSocketChannel}, or Netty's {@code NioSocketChannel}. Fails with {@link
-     *     ConnectException}, which has the failures of all rungs suppressed. Cancelling it closes what is under way. It
-     *     completes on a loop of the group, not always the channel's
+     *     ConnectException}, which has the failures of all rungs as suppressed exceptions. Cancelling it ends all
+     *     attempts. It completes on a loop of the group, not always the channel's
      * @throws IllegalArgumentException the bootstrap has a channel class, no handler, or loops of another kind
      */
     public static Future<SocketChannel> connectStream(
@@ -87,8 +87,8 @@ public final class RdmaLadder {
      * @param bootstrap as the class describes
      * @param address the server's, resolved
      * @param options of the ladder
-     * @return the connection. Fails with {@link ConnectionException}, which has the failures of all rungs suppressed.
-     *     Cancelling it closes what is under way. It completes on a loop of the group, not always the channel's
+     * @return the connection. Fails with {@link ConnectionException}, which has the failures of all rungs as suppressed
+     *     exceptions. Cancelling it ends all attempts. It completes on a loop of the group, not always the channel's
      * @throws IllegalArgumentException the bootstrap has a channel class, no handler, or loops of another kind
      */
     public static Future<RdmaChannel> connectMessages(
@@ -107,7 +107,7 @@ public final class RdmaLadder {
     }
 
     /**
-     * Connects, on a loop of the bootstrap's group: on that loop itself all rungs that it can carry.
+     * Connects, on a loop of the bootstrap's group, which itself carries all rungs that it can.
      *
      * @param channels makes those of providers
      * @param plain makes those of plain TCP
@@ -187,7 +187,7 @@ public final class RdmaLadder {
         return new LadderConnect.Step(name, null, channels, absence(name));
     }
 
-    /** Asked each time, without connecting: devices come and go. */
+    /** Why a rung cannot be tried. Checked each time, without connecting, since devices come and go. */
     private static String obstacle(RdmaProvider provider, InetSocketAddress address) {
         if (provider.reaches(address)) {
             return "";
@@ -218,7 +218,7 @@ public final class RdmaLadder {
         return "it is not on the class path";
     }
 
-    /** Lets a channel say which rung it is. */
+    /** Sets the attributes by which a channel says which rung it is. */
     static void mark(Channel channel, LadderResult result) {
         channel.attr(LadderResult.ATTRIBUTE).set(result);
         channel.attr(Carrier.ATTRIBUTE).set(new Carrier(result.rung(), result.reason()));
@@ -259,7 +259,7 @@ public final class RdmaLadder {
         }
     }
 
-    /** Those of all rungs that could work here, whatever they serve at the moment. */
+    /** The providers of all rungs that could work here, whatever they serve at the moment. */
     static ProviderSet providersOf(LadderOptions options) {
         List<ProviderChoice> usable = new ArrayList<>();
         List<String> others = new ArrayList<>();

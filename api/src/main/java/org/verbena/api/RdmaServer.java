@@ -47,12 +47,11 @@ import org.verbena.transport.spi.RdmaProvider;
  * }
  * }</pre>
  *
- * <p>{@link MessageHandler} says on which thread a handler runs and what becomes of its message. While a client does
- * not accept what it is sent, the server reads nothing more from it. All methods may be called on any thread, platform
- * or virtual.
+ * <p>{@link MessageHandler} says on which thread a handler runs and who releases its message. While a client does not
+ * accept data, the server stops reading from it. All methods may be called on any thread, platform or virtual.
  */
 public final class RdmaServer implements AutoCloseable {
-    /** Enough for any program, and far from where times overflow. */
+    /** Enough for any program, and far below the overflow of times. */
     private static final long MAX_SHEDDING_NANOS = TimeUnit.DAYS.toNanos(1);
 
     private final RdmaServerChannel channel;
@@ -121,8 +120,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Returns the names of the providers that it listens with; {@link Carrier} tells which one a connection
-     * has.
+     * Returns the names of the providers that it listens with; {@link Carrier} names the one that carries a connection.
      *
      * @return {@code verbs}, {@code soft} ..., or several joined by {@code +}, such as {@code verbs+soft}
      */
@@ -132,9 +130,9 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Returns the connections that are up. What is written to one of their channels, or to all of them by {@link
-     * ChannelGroup#writeAndFlush(Object)}, is a message to {@link RdmaClient.Builder#onMessage}: a {@code ByteBuf},
-     * which needs a flush.
+     * Returns the open connections. A {@code ByteBuf} that is written to one of their channels, or to all of them by
+     * {@link ChannelGroup#writeAndFlush(Object)}, is a message to {@link RdmaClient.Builder#onMessage}. It needs a
+     * flush.
      *
      * @return a live view, for any thread
      */
@@ -143,8 +141,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Returns how many requests were dropped before their handler, because the time that their client waits for the
-     * reply was over: they waited too long for their turn.
+     * Returns how many requests were dropped before their handler, because their client no longer waited for the reply.
      *
      * @return a count
      */
@@ -163,7 +160,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Returns how many requests were dropped before their handler, because the connection that they came on was gone.
+     * Returns how many requests were dropped before their handler, because their connection was gone.
      *
      * @return a count
      */
@@ -182,8 +179,8 @@ public final class RdmaServer implements AutoCloseable {
 
     /**
      * Stops listening, closes all connections in good order, those in the handshake included, ends its threads, and
-     * waits until that is done. Idempotent. Handlers on virtual threads are neither interrupted nor waited for; what
-     * they send afterwards fails.
+     * waits until that is done. Idempotent. Does not interrupt handlers on virtual threads, and does not wait for them;
+     * what they send afterwards fails.
      *
      * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a handler: use {@link
      *     #closeAsync()} there
@@ -230,8 +227,8 @@ public final class RdmaServer implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Chooses the provider. The default is what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which picks
-         * one for the address.
+         * Chooses the provider. The default is the value of {@value ProviderChoice#PROPERTY}, or {@code auto}, which
+         * picks one for the address.
          *
          * @param name {@code auto}, {@code verbs}, {@code soft}; or several, with all of which the server listens on
          *     its one address and port, as {@link org.verbena.transport.provider.ProviderSet} describes:
@@ -245,9 +242,10 @@ public final class RdmaServer implements AutoCloseable {
 
         /**
          * Sets the number of event loops <b>of each provider</b>, over which its connections are spread. A connection
-         * stays on its loop, and its handler runs there. With one provider, {@code threadsPerProvider(1)} therefore has
-         * one thread run all handlers. A server that listens with several, such as {@code all}, has as many threads for
-         * each, and its handlers run on all of them at the same time: what they share must be safe for that.
+         * stays on its loop, and its handler runs there. With one provider, {@code threadsPerProvider(1)} therefore
+         * means that one thread runs all handlers. A server that listens with several, such as {@code all}, has this
+         * many threads for each, and its handlers run on all of them at the same time: state that they share must be
+         * thread-safe.
          *
          * @param count for each provider, 1 or more
          * @return this
@@ -307,7 +305,7 @@ public final class RdmaServer implements AutoCloseable {
 
         /**
          * Calls this for each new connection, on its event loop, before its first message: for instance to register
-         * memory, and to send its token. What is written to the channel is a message to the client's {@link
+         * memory, and to send its token. A {@code ByteBuf} written to the channel is a message to the client's {@link
          * RdmaClient.Builder#onMessage}.
          *
          * @param consumer gets the active channel; must not block
@@ -319,8 +317,9 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Sends a client whose request failed the class and message of what the handler threw. Off by default, because
-         * an exception's text may reveal what clients should not know. The server's log always has it, with the stack.
+         * If a handler throws, sends the exception's class and message to the client whose request failed. Off by
+         * default, because an exception's text may reveal what clients should not know. The server's log always has it,
+         * with the stack.
          *
          * @param describe whether to send it; for clients that are trusted
          * @return this
@@ -331,12 +330,12 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Runs the handler on virtual threads, where it may block: each request on a thread of its own, concurrently
-         * with others, and messages that are not requests one after another, in the order of their arrival. A message
-         * stays valid until its handler returns. When 1,024 messages of a connection are unfinished, or 64 MiB of them,
-         * the server reads nothing more from it until half of them are done. Closing the connection neither interrupts
-         * its handlers nor waits for them. Messages that arrived before are still handled; requests, whose replies
-         * nobody would get, are not.
+         * Runs the handler on virtual threads, where it may block: each request on its own thread, concurrently with
+         * others, and messages that are not requests one after another, in the order of their arrival. A message stays
+         * valid until its handler returns. When 1,024 messages of a connection are unfinished, or 64 MiB of them, the
+         * server stops reading from it until half of them are done. Closing the connection neither interrupts its
+         * handlers nor waits for them. Messages that have arrived are still handled; requests are not, since nobody
+         * would get their replies.
          *
          * <p>Off by default: the handler then runs on the event loop, which is faster and keeps all messages in order,
          * but a handler that blocks stops every connection of its loop.
@@ -351,7 +350,7 @@ public final class RdmaServer implements AutoCloseable {
 
         /**
          * Limits how many requests are in handlers at once, those of all connections together. The others wait in the
-         * order of their arrival. A request that finds too many waiting is refused, and fails at its client with {@link
+         * order of their arrival. A request that finds the queue full is refused, and fails at its client with {@link
          * RequestException.Overloaded}. Needs {@link #virtualThreads}; messages that are not requests do not count. No
          * limit by default.
          *
@@ -370,15 +369,15 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Refuses requests while the server is overloaded, so that those that it takes are answered in time. It is
-         * overloaded when every request of an interval has waited longer than the target before its handler began. Then
-         * a request that has waited twice as long is refused, and fails at its client with {@link
-         * RequestException.Overloaded}, until one of an interval has waited less than the target.
+         * Refuses requests while the server is overloaded, so that it answers the others in time. It is overloaded when
+         * every request of an interval has waited longer than the target before its handler began. Then a request that
+         * has waited twice the target is refused, and fails at its client with {@link RequestException.Overloaded},
+         * until a request has waited less than the target.
          *
          * <p>A request waits from the arrival of its first part: for the rest of it, for its turn under {@link
          * #maxHandlers}, and for a virtual thread. On the event loop it waits for the handlers of the requests that
-         * came together with it; requests that the loop has not received yet are not seen, so handlers that take long
-         * belong on virtual threads. Off by default.
+         * arrived in the same batch. The time before the loop receives a request does not count, so run slow handlers
+         * on virtual threads. Off by default.
          *
          * @param target how long a request may always wait, for instance 5 ms; more than zero
          * @param interval how long a burst may take, for instance 100 ms; the target or more
@@ -396,10 +395,10 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Limits what waits to be sent on each connection: messages whose futures are not done. One that finds no room
-         * fails with {@link SendLimitException}. Replies count and are never refused, since their clients have asked
-         * for them: a server reads nothing from a client that does not take them. A message longer than {@code bytes}
-         * is sent if no other waits. 65,536 messages and 128 MiB by default.
+         * Limits what waits to be sent on each connection: messages whose futures are not done. One that exceeds the
+         * limit fails with {@link SendLimitException}. Replies count but are never refused: instead the server stops
+         * reading from a client that does not accept them. A message longer than {@code bytes} is sent if no other
+         * waits. 65,536 messages and 128 MiB by default.
          *
          * @param messages 1 to 4,194,304
          * @param bytes these may have together, 1 to 512 GiB
@@ -410,13 +409,13 @@ public final class RdmaServer implements AutoCloseable {
             return this;
         }
 
-        /** In the figures of the provider that a connection came by. */
+        /** Counts in the statistics of the provider that carries a connection. */
         private static RequestCounters countersOf(RdmaChannel accepted, RequestCounters counters) {
             RdmaProvider provider = accepted.acceptedFrom();
             return provider == null ? counters : counters.in(provider);
         }
 
-        /** What finds the age of the queue that a loop's requests wait in: its own, or that of virtual threads. */
+        /** Finds the age of the queue in which a loop's requests wait: the loop's own, or that of virtual threads. */
         private Function<EventExecutor, @Nullable QueueAge> queueAges() {
             if (targetNanos == 0) {
                 return loop -> null;

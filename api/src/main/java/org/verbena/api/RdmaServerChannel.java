@@ -33,11 +33,11 @@ import org.verbena.transport.spi.RateLimitedLog;
 /**
  * A Netty server channel that listens for RDMA connections, for a {@code ServerBootstrap} whose groups are {@link
  * RdmaEventLoopGroup}s of the same providers. With several providers it listens with each of them, on one address and
- * port, and all connections wait in one backlog; {@link Carrier} tells which one a channel has. Each
- * {@link RdmaChannel} that it accepts becomes active once both ends have agreed on the protocol.
+ * port, and all connections wait in one backlog; {@link Carrier} names the provider of a channel. Each {@link
+ * RdmaChannel} that it accepts becomes active once both ends have agreed on the protocol.
  *
  * <p>Options: {@code SO_BACKLOG} (how many connection requests may wait), {@code SO_REUSEADDR}, {@code AUTO_READ}. With
- * auto-read off, requests wait for {@link #read()}, which accepts up to {@code MAX_MESSAGES_PER_READ} of them; those
+ * auto-read off, requests wait for {@link #read()}, which accepts up to {@code MAX_MESSAGES_PER_READ} of them; requests
  * beyond the backlog are rejected. Requests of peers that have given up are dropped.
  *
  * <pre>{@code
@@ -71,7 +71,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     private volatile @Nullable InetSocketAddress boundAddress;
     private volatile List<String> listening = List.of();
 
-    /** Its children want keys, so plain connections are refused. Written by children's loops. */
+    /** Its children require keys, so plain connections are refused. Written by children's loops. */
     private volatile boolean refusesPlain;
 
     // Confined to the event loop.
@@ -111,7 +111,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         return listening;
     }
 
-    /** The children want keys of their peers: no plain connection is accepted from now on. Any thread. */
+    /** The children require keys of their peers: no plain connection is accepted from now on. Any thread. */
     void refusePlain(String peer) {
         refusesPlain = true;
         reception
@@ -119,7 +119,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
                 .warn(boundAddress + ": refused the plain TCP connection of " + peer + ": " + KEYS_WITHOUT_PLAIN);
     }
 
-    /** What its connections share until they are up. */
+    /** What its connections share until they are active. */
     Reception reception() {
         return reception;
     }
@@ -335,7 +335,10 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
     }
 
-    /** Its loop ends, and mostly the whole group with it: no loop takes a new channel. The close rejects what waits. */
+    /**
+     * Its loop is ending, usually with the whole group, so no loop takes a new channel. The close rejects waiting
+     * requests.
+     */
     private boolean isEnding0() {
         return ((RdmaEventLoop) eventLoop()).isEnding();
     }
@@ -429,7 +432,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             if (isActive()) {
                 pipeline().fireChannelActive();
             }
-            deliver0(); // what came by the first listener before the last one was there
+            deliver0(); // what arrived at the first listener before the last one was ready
         }
 
         private List<String> names0() {

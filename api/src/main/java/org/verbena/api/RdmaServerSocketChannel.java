@@ -11,12 +11,12 @@ import org.verbena.api.internal.server.Arrival;
 import org.verbena.transport.RdmaException;
 
 /**
- * A Netty {@link ServerSocketChannel} that accepts {@link RdmaSocketChannel}s: the server's side of the replacement of
- * TCP under RPC stacks, HTTP and TLS. Otherwise it behaves as an {@link RdmaServerChannel} does. A
- * {@code ChannelInitializer<}{@link SocketChannel}{@code >} is a child handler as over TCP. An address that cannot be
- * bound fails with {@link BindException}, as a socket's does. Options that only TCP has are kept and do nothing.
+ * A Netty {@link ServerSocketChannel} that accepts {@link RdmaSocketChannel}s: the server's side where RDMA replaces
+ * TCP under RPC stacks, HTTP and TLS. Otherwise it behaves as an {@link RdmaServerChannel} does. The child handler may
+ * be a {@code ChannelInitializer<}{@link SocketChannel}{@code >}, as over TCP. If an address cannot be bound, the bind
+ * fails with {@link BindException}, as a socket's does. Options that only TCP has are kept and have no effect.
  *
- * <p>With {@link RdmaChannelOption#PLAIN_TCP} it takes clients without RDMA on the same port: their channels are
+ * <p>With {@link RdmaChannelOption#PLAIN_TCP} it accepts clients without RDMA on the same port: their channels are
  * Netty's {@code NioSocketChannel}s, with the same child handler and options.
  */
 public final class RdmaServerSocketChannel extends RdmaServerChannel implements ServerSocketChannel {

@@ -27,26 +27,24 @@ import org.verbena.transport.protocol.connection.MessageConnection;
 
 /**
  * A Netty {@link SocketChannel} over an RDMA connection: a stream of bytes, in order, with half close. It replaces TCP
- * under gRPC, HTTP and {@code SslHandler}; a program changes the channel class and the event loop group and nothing
- * else.
+ * under gRPC, HTTP and {@code SslHandler}; a program changes only the channel class and the event loop group.
  *
  * <p><b>Writing.</b> {@code ByteBuf} and {@link FileRegion}. The small writes of one flush share a frame; large ones
- * fill frame after frame, or, with {@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES}, the peer reads them out of
- * this end's memory. A write's promise completes with its send, as for {@link RdmaChannel}. Inbound buffers hold what
- * has arrived, in registered memory.
+ * fill frame after frame, or, with {@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES}, the peer reads them from this
+ * end's memory. A write's promise completes with its send, as for {@link RdmaChannel}. Inbound buffers hold what has
+ * arrived, in registered memory.
  *
- * <p><b>Half close.</b> {@link #shutdownOutput()} sends what was flushed and tells the peer that nothing follows. When
- * the peer shuts down its output, the channel closes, or, with {@code ALLOW_HALF_CLOSURE}, fires {@link
- * ChannelInputShutdownEvent} and stays open for output. When the peer closes both halves, the channel closes.
+ * <p><b>Half close.</b> {@link #shutdownOutput()} sends what was flushed and then ends the stream. When the peer shuts
+ * down its output, the channel closes, or, with {@code ALLOW_HALF_CLOSURE}, fires {@link ChannelInputShutdownEvent} and
+ * stays open for output. When the peer closes both halves, the channel closes.
  *
- * <p><b>Closing</b> sends what was flushed first, and so waits for a peer that does not read: until it has taken
- * nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}, 10 s by default, and no longer than {@code SO_LINGER}
- * seconds in all if that is set. With {@code SO_LINGER} 0, {@code close()} drops what has not been sent, and the peer's
- * connection is reset.
+ * <p><b>Closing</b> first sends what was flushed, and so waits for a peer that does not read. It gives up when the peer
+ * has accepted nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}, 10 s by default, or after {@code SO_LINGER}
+ * seconds in all if that is set. With {@code SO_LINGER} 0, {@code close()} drops unsent data and resets the connection.
  *
  * <p><b>Failures</b> are those of sockets, with the RDMA failure as their cause: {@link java.net.BindException}, {@link
  * ConnectException}, {@link ConnectTimeoutException} or {@link SocketException}. Options that only TCP has ({@code
- * TCP_NODELAY}, {@code SO_KEEPALIVE}, {@code SO_RCVBUF} ...) are kept, and do nothing.
+ * TCP_NODELAY}, {@code SO_KEEPALIVE}, {@code SO_RCVBUF} ...) are kept, and have no effect.
  */
 public final class RdmaSocketChannel extends AbstractRdmaChannel implements SocketChannel {
     // Written by the loop, read by any thread.
@@ -105,7 +103,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     }
 
     /**
-     * Stops reading: what still arrives is discarded, so that it does not hold up the peer.
+     * Stops reading: data that still arrive are discarded, so that the peer is not blocked.
      *
      * @param promise completes at once
      * @return the promise
@@ -304,7 +302,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
         return told.of(translate0(cause));
     }
 
-    /** A connection that is gone without a word is reset, which programs look for in the message. */
+    /** A connection that ended without CLOSE counts as reset; programs look for that word in the message. */
     private static Throwable asSocketsSay(Throwable translated) {
         if (!(translated instanceof RdmaException)) {
             return translated;

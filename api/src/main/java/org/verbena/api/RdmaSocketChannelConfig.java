@@ -14,7 +14,8 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * The options of a socket: {@link ChannelOption#ALLOW_HALF_CLOSURE}, {@link ChannelOption#SO_LINGER} and {@link
- * ChannelOption#IP_TOS} work as they do for TCP, and those that only TCP has are kept ({@link TcpOptions}). Any thread.
+ * ChannelOption#IP_TOS} work as for TCP; those that only TCP has are kept and have no effect ({@link TcpOptions}). Any
+ * thread.
  */
 class RdmaSocketChannelConfig extends RdmaChannelConfig<SocketChannelConfig> implements SocketChannelConfig {
     /** Large enough for the software provider to read in place, small enough to be one FPDU with its headers. */
@@ -31,7 +32,7 @@ class RdmaSocketChannelConfig extends RdmaChannelConfig<SocketChannelConfig> imp
             receiveBufferBytes(config -> config.get(RdmaChannelOption.SHARED_RECEIVE_QUEUE)
                     ? MessageOptions.DEFAULTS.receiveBufferBytes()
                     : RECEIVE_BUFFER_BYTES),
-            // Many small frames of a protocol fill one receive buffer, and each is a piece.
+            // Many small frames of a protocol fill one receive buffer, and each takes an SGE.
             maxSges(MessageOptions.DEVICE_DEFAULT),
             // Never: a stream's reader takes bytes as they arrive, and rendezvous would make it wait for a whole write.
             rendezvousThresholdBytes(Integer.MAX_VALUE));

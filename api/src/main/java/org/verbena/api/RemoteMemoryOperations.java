@@ -7,13 +7,13 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 
 /**
- * One-sided operations: the peer's adapter reads and writes the peer's memory, and its program takes no part.
+ * One-sided operations: the peer's adapter reads and writes the peer's memory, without the peer's program.
  *
  * <p>They are posted at once, after everything that was flushed before them, and need no flush. They may be called on
- * any thread. Buffers are retained until the outcome, also if the future is cancelled; the caller keeps its
- * own reference and does not change the content until then. The indices of the buffers are read during the call. The
- * bounds and rights of the token are checked before anything is posted to the device. The calls throw nothing: invalid
- * arguments, too, fail the future. Reads beyond {@link RdmaChannelOption#READ_DEPTH} are queued.
+ * any thread. Buffers are retained until the operation has completed, even if the future is cancelled; the caller keeps
+ * its own reference and must not change the content until then. The indices of the buffers are read during the call.
+ * The bounds and rights of the token are checked before anything is posted to the device. The calls throw nothing:
+ * invalid arguments, too, fail the future. Reads beyond {@link RdmaChannelOption#READ_DEPTH} are queued.
  */
 public sealed interface RemoteMemoryOperations permits AbstractRdmaChannel {
     /**
@@ -67,8 +67,8 @@ public sealed interface RemoteMemoryOperations permits AbstractRdmaChannel {
     Future<Void> write(RemoteMemory to, long offsetBytes, RegisteredMemory from, long fromOffsetBytes, int lengthBytes);
 
     /**
-     * Writes the peer's memory so that the peer's program sees the bytes once this completes: the write is followed by
-     * a read of its last byte, which the peer's adapter answers only after it has placed what was written before.
+     * Writes the peer's memory so that the peer's program sees the bytes once this completes: a read of the last byte
+     * follows the write, and the peer's adapter answers it only after it has placed the written bytes.
      *
      * @param to a token that allows REMOTE_WRITE and REMOTE_READ
      * @param offsetBytes where to begin, from the start of the token

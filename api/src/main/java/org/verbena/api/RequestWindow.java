@@ -9,9 +9,8 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.loop.LoopNotifier;
 
 /**
- * Keeps a bounded number of operations under way, such as requests or writes: so many begin at once, and each that ends
- * begins the next. Memory then holds no more than the window, however many there are, and a slow peer slows the sender
- * down.
+ * Keeps a bounded number of operations under way, such as requests or writes: when one ends, the next begins. Memory
+ * then holds no more than the window, however many operations there are, and a slow peer slows the sender down.
  *
  * <pre>{@code
  * Iterator<byte[]> parts = ...
@@ -20,12 +19,12 @@ import org.verbena.api.internal.loop.LoopNotifier;
  *         .addListener(...); // all have ended, or one has failed
  * }</pre>
  *
- * <p>Everything runs on the event loop, and when that has ended on Netty's global executor; nothing waits.
+ * <p>Everything runs on the event loop, or on Netty's global executor when the loop has ended; no thread waits.
  */
 public final class RequestWindow {
     private final EventLoop loop;
 
-    /** Goes on when the loop has ended, and operations that were under way end after it. */
+    /** Continues on Netty's global executor when operations end after the loop. */
     private final LoopNotifier notifier;
 
     private final Supplier<? extends @Nullable Future<?>> next;
@@ -51,8 +50,8 @@ public final class RequestWindow {
      * @param most how many are under way at once, 1 or more
      * @param next begins an operation and returns its future, or returns null if there are no more. It is not called
      *     again after null, after it has thrown, and after a failure
-     * @return how many have succeeded, once none is under way. It fails with the first failure, or with what
-     *     {@code next} has thrown, and then too only once none is under way. Cancelling it has no effect
+     * @return how many have succeeded; completes once none is under way. It fails with the first failure, or with what
+     *     {@code next} has thrown, also only once none is under way. Cancelling it has no effect
      * @throws IllegalArgumentException {@code most} is below 1
      * @throws java.util.concurrent.RejectedExecutionException the loop has ended
      */

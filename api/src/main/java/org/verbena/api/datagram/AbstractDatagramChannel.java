@@ -10,7 +10,7 @@ import java.net.NetworkInterface;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** The many forms that Netty has of joining, leaving and filtering a multicast group, as three. Any thread. */
+/** Reduces Netty's many forms of joining, leaving and filtering a multicast group to three. Any thread. */
 abstract class AbstractDatagramChannel extends AbstractChannel implements DatagramChannel {
 
     AbstractDatagramChannel() {
@@ -28,7 +28,7 @@ abstract class AbstractDatagramChannel extends AbstractChannel implements Datagr
      *
      * @param group its address
      * @param networkInterface of the device; null for the one that the channel is bound to
-     * @param source of what is wanted; null for all
+     * @param source whose datagrams are wanted; null for all
      * @return the promise
      */
     abstract ChannelFuture join(
@@ -44,7 +44,7 @@ abstract class AbstractDatagramChannel extends AbstractChannel implements Datagr
             @Nullable InetAddress source,
             ChannelPromise promise);
 
-    /** Drops what a source sends to a group that was joined: as {@link #join}. */
+    /** Drops datagrams of a source to a group that was joined: as {@link #join}. */
     abstract ChannelFuture drop(
             InetAddress group, @Nullable NetworkInterface networkInterface, InetAddress source, ChannelPromise promise);
 
@@ -75,7 +75,7 @@ abstract class AbstractDatagramChannel extends AbstractChannel implements Datagr
         return joinGroup(multicastAddress, networkInterface, source, newPromise());
     }
 
-    /** Joins; with a source, the channel drops what others send to the group. */
+    /** Joins; with a source, the channel drops datagrams of other sources to the group. */
     @Override
     public ChannelFuture joinGroup(
             InetAddress multicastAddress,
@@ -127,7 +127,7 @@ abstract class AbstractDatagramChannel extends AbstractChannel implements Datagr
         return block(multicastAddress, networkInterface, sourceToBlock, newPromise());
     }
 
-    /** Has the channel drop what a source sends to a group that it has joined. */
+    /** Makes the channel drop datagrams of a source to a group that it has joined. */
     @Override
     public ChannelFuture block(
             InetAddress multicastAddress,

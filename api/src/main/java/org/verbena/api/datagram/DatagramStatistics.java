@@ -3,18 +3,18 @@ package org.verbena.api.datagram;
 import org.verbena.api.internal.datagram.DatagramCounters;
 
 /**
- * The counters of an {@link RdmaDatagramChannel} since it was opened. Datagrams that the network lost, or that came
- * while no receive was posted, nobody counts for one queue pair.
+ * The counters of an {@link RdmaDatagramChannel} since it was opened. Datagrams that the network lost, or that arrived
+ * while no receive was posted, are not counted: devices do not count them for each queue pair.
  *
  * @param sent datagrams that have left
  * @param sentBytes their bytes
  * @param failed writes that failed
- * @param received datagrams that came and are for the program
+ * @param received datagrams that arrived and were not dropped
  * @param receivedBytes their bytes
  * @param malformed datagrams that were dropped because their header names no sender
- * @param filtered datagrams that were dropped because they are not of the peer that the channel is connected to, or of
- *     a source that its group's filters exclude
- * @param starved how often memory for a receive was missing, so that datagrams were lost for want of it
+ * @param filtered datagrams that were dropped because they are not from the peer that the channel is connected to, or
+ *     are from a source that its group's filters exclude
+ * @param starved how often there was no memory for a receive, so that datagrams were lost
  */
 public record DatagramStatistics(
         long sent,

@@ -6,11 +6,11 @@ import java.net.InetSocketAddress;
 import org.verbena.transport.DatagramPeer;
 
 /**
- * The address of a queue pair, which datagrams come from and can be sent to: RDMA's packets name the queue pair that
- * sent them and no port. As the recipient of a datagram it needs no look-up.
+ * The address of a queue pair, as sender and recipient of datagrams: RDMA's packets name the queue pair that sent them
+ * and no port. As the recipient of a datagram it needs no look-up.
  *
  * <p>As an {@link InetSocketAddress} it has the host's IP address, and the port at which this side has looked the queue
- * pair up, or 0. {@link InetSocketAddress#equals} compares these two alone, so two queue pairs of a host may be equal:
+ * pair up, or 0. {@link InetSocketAddress#equals} compares only these two, so two queue pairs of a host may be equal:
  * use {@link #peer()} as a key.
  */
 public final class RdmaDatagramAddress extends InetSocketAddress {

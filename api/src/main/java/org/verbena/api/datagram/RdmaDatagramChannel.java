@@ -53,23 +53,23 @@ import org.verbena.transport.spi.RdmaProvider;
 /**
  * A Netty {@link DatagramChannel} over an unreliable-datagram (UD) queue pair, for a {@code Bootstrap} whose group is
  * an {@link RdmaEventLoopGroup} of the provider verbs with a RoCE or InfiniBand device. A datagram has at most {@link
- * #maxDatagramBytes()}, the MTU. As over UDP it may be lost, and one that comes while the program holds all receives
- * is.
+ * #maxDatagramBytes()}, the MTU. As over UDP, it may be lost; it is lost if it arrives while the program holds all
+ * receives.
  *
  * <p>A bound channel has a queue pair, and a port of rdma_cm at which peers look it up: {@code udaddy}, for instance.
- * It looks up each recipient itself when it first writes to it, and again every 30 s while it does; a write waits for
- * that, and fails with {@link ConnectionException} if nobody listens there. A queue pair belongs to one device: bind to
- * the device's address. A wildcard stands for that of the only device with datagrams; {@link #connect} without a bind
- * takes the device on the way to the peer.
+ * It looks up each recipient when it first writes to it, and again every 30 s while it keeps writing. The first write
+ * waits for the look-up, and fails with {@link ConnectionException} if nobody listens there. A queue pair belongs to
+ * one device: bind to the device's address. A wildcard address works if only one device has datagrams; {@link #connect}
+ * without a bind takes the device on the route to the peer.
  *
- * <p>RDMA's packets name the queue pair that sent them and no port. So what is read is an {@link RdmaDatagramPacket}
- * whose sender is an {@link RdmaDatagramAddress}; written to, it reaches that queue pair without a look-up. Plain
- * datagrams are sent with the number of this channel's queue pair as immediate data, as {@code udaddy} and
- * {@code mckey} do and expect.
+ * <p>RDMA's packets name the queue pair that sent them and no port. So the channel delivers an {@link
+ * RdmaDatagramPacket} whose sender is an {@link RdmaDatagramAddress}; a write to that address reaches the queue pair
+ * without a look-up. Plain datagrams are sent with the number of this channel's queue pair as immediate data, as {@code
+ * udaddy} and {@code mckey} do and expect.
  *
- * <p>A write's promise is done when the datagram has left. {@code close} waits for what the device has taken, for a
- * second at most, and then fails the rest. What has no meaning on RDMA fails with
- * {@link UnsupportedOperationException}.
+ * <p>A write's promise completes when the datagram has left. {@code close} waits at most a second for the sends that
+ * the device has taken, and then fails the rest. Operations without a meaning on RDMA fail with {@link
+ * UnsupportedOperationException}.
  *
  * <pre>{@code
  *         bind                      opened
@@ -84,7 +84,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     /** A device sends what it has taken within microseconds. */
     private static final long CLOSE_MILLIS = 1_000;
 
-    /** Netty's outbound buffer has places for reasons of ours to be unwritable; this one is for look-ups. */
+    /** The user-defined writability flag of Netty's outbound buffer that stands for look-ups. */
     private static final int WAITING_FOR_LOOK_UPS = 1;
 
     private enum State {
@@ -212,10 +212,10 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     }
 
     /**
-     * Forgets what was looked up of a recipient, so that the next write looks it up again: for a peer that is known to
-     * have been started anew.
+     * Forgets the look-up of a recipient, so that the next write looks it up again: for a peer that is known to have
+     * restarted.
      *
-     * @param recipient as it was written to
+     * @param recipient the address that was written to
      */
     public void forget(InetSocketAddress recipient) {
         run(() -> destinations.forget(recipient), ended -> {});
@@ -292,7 +292,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         }
     }
 
-    /** From now on, what others send is dropped. */
+    /** From now on, datagrams of other peers are dropped. */
     private void listenTo0(@Nullable DatagramPeer peer) {
         // A group sends nothing itself: all who are in it may answer.
         connectedPeer = peer == null || peer.queuePairNumber() == DatagramPeer.MULTICAST ? null : peer;
@@ -304,7 +304,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
 
     private void opened0(DatagramEndpoint open) {
         if (state != State.OPENING) {
-            return; // closed meanwhile
+            return; // closed in the meantime
         }
         ChannelBuffers pools = ChannelBuffers.of(open.memoryDomain());
         pools.attach(eventLoop());
@@ -535,7 +535,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         }
     }
 
-    /** Its close is done when the endpoint's is: then the port is free. */
+    /** Its close completes with the endpoint's: then the port is free. */
     private final class ClosingUnsafe extends AbstractUnsafe {
         @Override
         public void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {
@@ -579,7 +579,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
                 InetSocketAddress connected = remoteAddress;
                 DatagramPeer peer = connected == null ? null : destinations.peerOf(connected);
                 if (peer != null) {
-                    listenTo0(peer); // it may be another one since it was started anew
+                    listenTo0(peer); // it may be another one if the peer has restarted
                 }
             } else if (!groups.onOutcome(destination, cause)) {
                 destination.close();
@@ -718,7 +718,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
             if (datagramUnsafe instanceof DatagramUnsafe own) {
                 own.netty.write(outgoing.use(), promise);
                 if (isFlushed) {
-                    own.netty.flush(); // others that are not flushed go too, which does no harm
+                    own.netty.flush(); // writes that are not flushed yet go too, which does no harm
                 }
             }
         }

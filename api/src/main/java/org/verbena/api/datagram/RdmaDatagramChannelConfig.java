@@ -20,7 +20,7 @@ import org.verbena.transport.spi.DatagramOptions;
 final class RdmaDatagramChannelConfig extends TableConfig<DatagramChannelConfig> implements DatagramChannelConfig {
     private static final DatagramOptions PRESETS = DatagramOptions.DEFAULTS;
 
-    /** The options of a UDP socket that have no meaning here, with what there is instead. */
+    /** The options of a UDP socket that have no meaning here, with their replacements. */
     private static final Map<ChannelOption<?>, String> INSTEAD = Map.of(
             ChannelOption.SO_SNDBUF, "use SEND_DEPTH, the number of sends that the device holds",
             ChannelOption.SO_RCVBUF, "use RECEIVE_DEPTH, the number of datagrams that can come before they are read",

@@ -6,10 +6,9 @@ import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A datagram with what RDMA adds to it: 32 bits of immediate data, and a sender that is an {@link
- * RdmaDatagramAddress}. Everything that an {@link RdmaDatagramChannel} receives is one. To be sent, it may have
- * immediate data of the program's choice, or none; a plain {@link DatagramPacket} is sent with the number of the
- * channel's queue pair.
+ * A datagram with what RDMA adds to it: 32 bits of immediate data, and a sender that is an {@link RdmaDatagramAddress}.
+ * An {@link RdmaDatagramChannel} receives only such packets. A packet to send may have immediate data of the program's
+ * choice, or none; a plain {@link DatagramPacket} is sent with the number of the channel's queue pair.
  */
 public final class RdmaDatagramPacket extends DatagramPacket {
     private final boolean hasImmediateData;
@@ -59,7 +58,7 @@ public final class RdmaDatagramPacket extends DatagramPacket {
     /**
      * The immediate data.
      *
-     * @return in host order; 0 without
+     * @return in host order; 0 if there are none
      */
     public int immediateData() {
         return immediateData;

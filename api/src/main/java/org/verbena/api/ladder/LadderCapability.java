@@ -32,7 +32,7 @@ public enum LadderCapability {
     }
 
     /**
-     * Tells whether a connection has it.
+     * Returns whether a connection has it.
      *
      * @param capabilities of the connection
      * @return true if it has

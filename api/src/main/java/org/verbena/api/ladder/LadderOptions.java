@@ -10,15 +10,15 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaLadder;
 
 /**
- * How a client climbs down a ladder ({@link RdmaLadder}): what it tries, when, and what it must not do without.
- * Immutable; start from {@link #DEFAULTS}.
+ * How a client connects by a ladder ({@link RdmaLadder}): what it tries, when, and what it needs. Immutable; start from
+ * {@link #DEFAULTS}.
  *
- * <p>A rung is tried when the one before it has failed, or has not come up within the hedge delay. Whichever comes up
- * first is used, and the best of those that are up by then. Rungs that were passed over are remembered for their
- * address: for that time they are tried last, not first.
+ * <p>A rung is tried when the one before it has failed, or has not connected within the hedge delay. The first rung
+ * that connects is used; if several are connected by then, the best of them. Rungs that were passed over are remembered
+ * for their address: while they are, they are tried last, not first.
  *
- * @param rungs names of providers, the best first, and {@code tcp} for plain TCP, which is for
- *     streams alone: connections of messages ignore it. No name twice
+ * @param rungs names of providers, the best first, and {@code tcp} for plain TCP, which is only for streams:
+ *     connections of messages ignore it. No name twice
  * @param hedgeDelay how long a rung may take before the next one is tried as well, 1 ms or more; counted in
  *     milliseconds. 250 ms as RFC 8305 recommends
  * @param forgetAfter how long a rung that was passed over is tried last for that address; zero to remember nothing. A
@@ -95,7 +95,7 @@ public record LadderOptions(
     }
 
     /**
-     * The same, never below a rung: if no rung down to it comes up, connecting fails and says why each did not.
+     * The same, never below a rung: if no rung down to it connects, connecting fails with the reason of each.
      *
      * @param name one of the rungs
      * @return changed options
@@ -106,8 +106,8 @@ public record LadderOptions(
     }
 
     /**
-     * The same, with rungs that can do these things alone. What a connection can do is known when it is up; one that
-     * lacks something is closed and the next rung is tried.
+     * The same, using only rungs with these capabilities. The capabilities of a connection are known when it is
+     * established; one that lacks any of them is closed, and the next rung is tried.
      *
      * @param capabilities what is needed
      * @return changed options
@@ -118,32 +118,32 @@ public record LadderOptions(
 
     /**
      * The same, and an {@link RdmaClient} whose connection is below the best rung tries the better ones from time to
-     * time, in the background, and moves to one that comes up. Off by default: a connection then stays on its rung
-     * until it ends. Channels that {@link RdmaLadder} connects stay as well.
+     * time, in the background, and moves to one that connects. Off by default: a connection then stays on its rung
+     * until it ends. Channels that {@link RdmaLadder} connects always stay.
      *
-     * <p>When a better connection is up, the client waits until the server has handled what was sent before, and what
-     * it is asked for meanwhile waits in memory; then all of that, and what follows, goes to the new connection. The
-     * old one ends when its last request has a reply or another outcome. No message and no request is lost or sent
-     * twice, and those of one thread are handled in the order in which that thread sent them. If the server is behind
-     * by more than 2 s, or the new connection is lost, the client stays where it is and tries again. A request's time
-     * runs while it waits.
+     * <p>When a better connection is established, the client waits until the server has handled everything that was
+     * sent before; new messages and requests wait in memory. Then the client sends these, and all that follow, on the
+     * new connection. The old one ends when its last request has a reply or has failed. No message and no request is
+     * lost or sent twice, and those of one thread are handled in the order in which that thread sent them. If the
+     * server needs more than 2 s, or the new connection is lost, the client stays on the old connection and tries again
+     * later. A request's time runs while it waits.
      *
-     * <p>What a program has of the old connection ends with it, so <b>leave this off</b> in clients that
+     * <p>Everything that belongs to the old connection ends with it, so <b>leave this off</b> in clients that
      *
      * <ul>
-     *   <li>use one-sided operations, registered memory or remote keys: all of these belong to one connection;
-     *   <li>keep {@link RdmaClient#channel()}, or send on it;
-     *   <li>are sent messages by a server that keeps an {@link Exchange} for it: once the client has left, these fail
-     *       at the server. While a client moves, its {@link RdmaClient.Builder#onMessage} may run for both connections
-     *       at once, on two threads, and there is no order between messages of the one and of the other.
+     *   <li>use one-sided operations, registered memory or remote keys: all of these belong to one connection; <li>keep
+     *   {@link RdmaClient#channel()}, or send on it; <li>get messages from a server that keeps an {@link Exchange} for
+     *   them: once the client has moved, these fail at the server. While a client moves, its {@link
+     *   RdmaClient.Builder#onMessage} may run for both connections at once, on two threads, and messages of the two
+     *   connections are not ordered.
      * </ul>
      *
-     * <p>The server must be of a release that knows of this; with others the client stays on its rung, and says so once
-     * in the log, at INFO. Each move is logged at INFO, counted ({@link LadderStatistics#movedUp}), and an event of the
-     * Flight Recorder, {@code org.verbena.LadderMove}, which lasts as long as requests had to wait.
+     * <p>The server's release must support this; otherwise the client stays on its rung, and logs that once, at INFO.
+     * Each move is logged at INFO, counted ({@link LadderStatistics#movedUp}), and an event of the Flight Recorder,
+     * {@code org.verbena.LadderMove}, which lasts as long as requests had to wait.
      *
-     * @param every the time between two attempts, and up to a quarter more at random; 1 ms or more. Whether a device
-     *     serves the address is looked at first, which costs little, and so an attempt is made only if one does
+     * @param every the time between two attempts, and up to a quarter more at random; 1 ms or more. A cheap check comes
+     *     first: an attempt is made only if a device serves the address
      * @return changed options
      */
     public LadderOptions withMoveUp(Duration every) {

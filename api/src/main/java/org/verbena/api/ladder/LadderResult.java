@@ -9,8 +9,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which rung of a ladder a client was given, and why none of the better ones. The pipeline of the connection gets it as
- * a user event, before {@code channelActive}.
+ * Which rung of a ladder a client uses, and why none of the better ones. The pipeline of the connection gets it as a
+ * user event, before {@code channelActive}.
  *
  * @param address that was connected to
  * @param rung {@code verbs}, {@code soft} ..., or {@code tcp}
@@ -33,8 +33,8 @@ public record LadderResult(InetSocketAddress address, String rung, List<Passed> 
      *
      * @param rung its name
      * @param began how long after the call
-     * @param took until it was up, had failed, or was given up for the one that is used
-     * @param failure why it is not up, as a phrase; empty if it is
+     * @param took until it was connected, had failed, or was given up for the one that is used
+     * @param failure why it is not connected, as a phrase; empty if it is
      */
     public record Attempt(String rung, Duration began, Duration took, String failure) {}
 
@@ -53,7 +53,7 @@ public record LadderResult(InetSocketAddress address, String rung, List<Passed> 
     }
 
     /**
-     * The result that a channel is. Any thread.
+     * Returns the result that a channel belongs to. Any thread.
      *
      * @param channel any channel
      * @return null for one that was not connected by a ladder
@@ -63,7 +63,7 @@ public record LadderResult(InetSocketAddress address, String rung, List<Passed> 
     }
 
     /**
-     * Why it is this rung.
+     * Returns why this rung is used.
      *
      * @return a phrase with the reasons of all better ones
      */

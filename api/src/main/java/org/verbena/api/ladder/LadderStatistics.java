@@ -4,12 +4,13 @@ import org.verbena.api.RdmaLadder;
 import org.verbena.api.internal.stat.RungCounters;
 
 /**
- * How often the clients of this process that connect by a ladder ({@link RdmaLadder}) used a rung, and passed it over.
+ * How often the clients of this process that connect by a ladder ({@link RdmaLadder}) used a rung, and how often they
+ * passed it over.
  *
  * @param rung {@code verbs}, {@code soft} ..., or {@code tcp}
  * @param used connections that it carries or carried
- * @param passed how often it did not come up, was not tried, or lacked what was needed, whether a lower rung was
- *     used then or none
+ * @param passed how often it did not connect, was not tried, or lacked a capability, whether or not a lower rung was
+ *     used then
  * @param movedUp how often a client that had a lower rung moved to this one ({@link LadderOptions#withMoveUp}); these
  *     are among {@code used}
  */

@@ -1,11 +1,10 @@
 /**
- * How a client chooses among several ways to one server: the rungs of a ladder, what each must be able to do, and
- * which one was taken. These are values; {@code RdmaLadder}, {@code LadderSocketChannel} and {@code RdmaClient} in
- * {@code org.verbena.api} climb.
+ * How a client chooses among several transports to one server: the rungs of a ladder, their required capabilities, and
+ * which one was chosen. These are values; {@code RdmaLadder}, {@code LadderSocketChannel} and {@code RdmaClient} in
+ * {@code org.verbena.api} use them to connect.
  *
- * <p>Begin with {@link org.verbena.api.ladder.LadderOptions}, then {@link org.verbena.api.ladder.LadderResult}. May
- * use the counters ({@code api.internal.stat}) and what is below this module, so that channels and clients may name
- * it.
+ * <p>Begin with {@link org.verbena.api.ladder.LadderOptions}, then {@link org.verbena.api.ladder.LadderResult}. May use
+ * only the counters ({@code api.internal.stat}) and the modules below, so that channels and clients may use it.
  */
 @org.jspecify.annotations.NullMarked
 package org.verbena.api.ladder;

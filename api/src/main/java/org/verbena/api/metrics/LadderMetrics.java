@@ -9,7 +9,8 @@ import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderStatistics;
 
 /**
- * The figures of the rungs of ladders ({@link org.verbena.api.RdmaLadder}) as Micrometer's meters, tagged {@code rung}.
+ * The statistics of the rungs of ladders ({@link org.verbena.api.RdmaLadder}) as Micrometer's meters, tagged {@code
+ * rung}.
  *
  * <pre>{@code
  * new LadderMetrics(LadderOptions.DEFAULTS).bindTo(registry);
@@ -19,9 +20,9 @@ public final class LadderMetrics implements MeterBinder {
     private final List<String> rungs;
 
     /**
-     * Makes one for the rungs of a ladder, whatever its other options.
+     * Creates meters for the rungs of a ladder; its other options do not matter.
      *
-     * @param ladder has the rungs
+     * @param ladder names the rungs
      */
     public LadderMetrics(LadderOptions ladder) {
         rungs = ladder.rungs();

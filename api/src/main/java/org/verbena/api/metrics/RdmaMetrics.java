@@ -28,8 +28,8 @@ public final class RdmaMetrics implements MeterBinder {
     private static final String TAG = "provider";
 
     /**
-     * How long a snapshot serves: longer than a scrape, whose meters are read one by one, and shorter than anyone waits
-     * between two.
+     * How long a snapshot is used: longer than a scrape, which reads the meters one by one, and shorter than the time
+     * between two scrapes.
      */
     private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
@@ -56,7 +56,7 @@ public final class RdmaMetrics implements MeterBinder {
             new Row("verbena.connections.begun", "connections so far", Kind.SO_FAR, ProviderStatistics::connections),
             new Row(
                     "verbena.connections.lost",
-                    "connections that did not come up, or were lost",
+                    "connections that could not be established, or were lost",
                     Kind.SO_FAR,
                     ProviderStatistics::lostConnections),
             new Row(
@@ -224,7 +224,7 @@ public final class RdmaMetrics implements MeterBinder {
     private final AtomicReference<@Nullable Taken> last = new AtomicReference<>();
 
     /**
-     * Makes one for a provider.
+     * Creates meters for a provider.
      *
      * @param provider of {@link org.verbena.api.RdmaEventLoopGroup#provider()}; it lives as long as the process
      */

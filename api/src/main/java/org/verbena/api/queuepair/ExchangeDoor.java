@@ -21,12 +21,12 @@ import org.verbena.transport.spi.RateLimitedLog;
 final class ExchangeDoor {
     private static final Logger LOG = LoggerFactory.getLogger(TcpQueuePairExchange.class);
 
-    /** Those that anyone who reaches the port can cause. */
+    /** Limits the log lines that anyone who reaches the port can cause. */
     private static final RateLimitedLog STRANGERS = new RateLimitedLog(LOG);
 
     /**
-     * How many connections may be open that have said nothing yet. One more closes the oldest: a peer speaks as soon as
-     * it has connected.
+     * How many connections may be open that have sent nothing yet. One more closes the oldest: a peer sends its end as
+     * soon as it has connected.
      */
     static final int MOST_VISITORS = 16;
 

@@ -7,8 +7,8 @@ import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.QueuePairRoute;
 
 /**
- * The peer of a channel that is connected by hand, without rdma_cm: what a {@code Bootstrap} is given to connect to.
- * Both ends connect, each with an exchange of its own that meets the other's.
+ * The peer of a channel that is connected by hand, without rdma_cm: pass it to a {@code Bootstrap}'s {@code connect}.
+ * Both ends connect, each with an exchange of its own that communicates with the other's.
  *
  * <pre>{@code
  * TcpQueuePairExchange exchange = TcpQueuePairExchange.connecting(
@@ -16,8 +16,8 @@ import org.verbena.transport.QueuePairRoute;
  * bootstrap.connect(new QueuePairExchangeAddress(QueuePairRoute.ofDevice("rxe0"), exchange));
  * }</pre>
  *
- * <p>It is good for one connect. Providers without queue pairs that can be connected by hand, as soft, refuse it, and
- * so do iWARP devices.
+ * <p>It can be used for one connect. Providers such as soft, whose queue pairs cannot be connected by hand, refuse it,
+ * and so do iWARP devices.
  */
 public final class QueuePairExchangeAddress extends SocketAddress {
     @Serial
@@ -30,7 +30,7 @@ public final class QueuePairExchangeAddress extends SocketAddress {
      * Creates an address.
      *
      * @param route the local end
-     * @param exchange meets the peer's; nothing of it is called before the channel connects
+     * @param exchange communicates with the peer's; none of its methods is called before the channel connects
      */
     public QueuePairExchangeAddress(QueuePairRoute route, QueuePairExchange exchange) {
         this.route = Objects.requireNonNull(route, "the route is null");

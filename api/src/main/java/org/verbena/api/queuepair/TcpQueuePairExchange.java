@@ -25,12 +25,12 @@ import org.verbena.transport.QueuePairExchange;
  * {@linkplain #connecting connects}, the other {@linkplain #accepting accepts}. Each sends {@link
  * QueuePairEnd#toBytes()}, and when its queue pair is connected a byte of 1. Then the TCP connection is closed.
  *
- * <p>The channel's connect timeout limits all of it. What the peer sends is checked. Whatever is not an end fails the
- * channel's connect with a {@link ConnectionException}, unless this end is {@linkplain #accepting accepting}: then it
- * goes on to wait for a peer. Nothing is encrypted or authenticated, so use it on a trusted network; with framing
- * MESSAGE or STREAM {@link RdmaChannelOption#PRE_SHARED_KEYS} keep strangers out.
+ * <p>The channel's connect timeout covers the exchange. The peer's data are checked: if they are invalid, the channel's
+ * connect fails with a {@link ConnectionException}, unless this end is {@linkplain #accepting accepting}: then it
+ * continues to wait for a peer. Nothing is encrypted or authenticated, so use it on a trusted network; with framing
+ * MESSAGE or STREAM {@link RdmaChannelOption#PRE_SHARED_KEYS} authenticate the peer.
  *
- * <p>Good for one connection. Any thread.
+ * <p>Used for one connection. Any thread.
  */
 public final class TcpQueuePairExchange implements QueuePairExchange, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(TcpQueuePairExchange.class);
@@ -93,7 +93,7 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
     }
 
     /**
-     * The end that has accepted a peer's TCP connection, for servers of many peers that do this themselves.
+     * Creates the end for a TCP connection that the program has accepted, for servers with many peers.
      *
      * @param peer connected; this exchange closes it
      * @return an exchange

@@ -2,8 +2,8 @@
  * Queue pairs that are connected by hand, without rdma_cm: both ends exchange their numbers and addresses in a way
  * of the program's choice, and so with programs that have a format of their own.
  *
- * <p>Begin with {@link org.verbena.api.queuepair.QueuePairExchangeAddress}, which a channel or client connects to.
- * It uses nothing else of this module, so that channels may name it.
+ * <p>Begin with {@link org.verbena.api.queuepair.QueuePairExchangeAddress}, to which a channel or client connects. This
+ * package uses nothing else of this module, so that channels may use it.
  */
 @org.jspecify.annotations.NullMarked
 package org.verbena.api.queuepair;

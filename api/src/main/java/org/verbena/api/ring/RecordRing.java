@@ -20,8 +20,8 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 
 /**
- * Records by RDMA WRITE: each end has a ring of memory that its peer fills, and nothing in it is overwritten before it
- * was read.
+ * Sends records by RDMA WRITE: each end has a ring of memory that its peer fills, and no record is overwritten before
+ * it was read.
  *
  * <pre>{@code
  *   writer                                              reader
@@ -33,17 +33,20 @@ import org.verbena.transport.RemoteMemory;
  *     |<------------------- immediate n, without bytes ---|  n bytes may be written again
  * }</pre>
  *
- * <p>A WRITE alone tells the reader nothing, and asks nobody whether there is room. Here the immediate data tells, and
- * the writer counts: it waits while the ring is full. A record lies in one piece. One that does not fit before the end
- * of the ring lies at its beginning; both ends know that from the lengths, so nothing but records is in the ring. Both
- * ends need immediate data: InfiniBand, RoCE, the soft provider, but not iWARP without RFC 7306.
+ * <p>A plain WRITE neither notifies the reader nor checks for room. Here immediate data notify the reader, and the
+ * writer counts the room and waits while the ring is full. A record is contiguous. One that does not fit before the end
+ * of the ring goes to its start; both ends know that from the lengths, so the ring holds nothing but records. Both ends
+ * need immediate data: InfiniBand, RoCE, the soft provider, but not iWARP without RFC 7306.
  *
- * <p>It is a handler of its channel's pipeline. Add it at once, since its memory is given back when it is removed, with
- * the channel's end at the latest. Then tell the peer the {@link #token}, and call {@link #begin} with the peer's
+ * <p>It is a handler of its channel's pipeline. Add it at once: its memory is released when it is removed, at the
+ * latest when the channel ends. Then send the {@link #token} to the peer, and call {@link #begin} with the peer's token
  * before either end sends.
  */
 public final class RecordRing extends ChannelInboundHandlerAdapter {
-    /** How long a record may be, and when room is given back: then the longest one always fits in the end. */
+    /**
+     * A record may take one part of the ring, and room is returned part by part: so the longest record always fits
+     * eventually.
+     */
     private static final int PARTS = 4;
 
     private static final int RECORD = 0;
@@ -58,7 +61,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
             this.capacityBytes = capacityBytes;
         }
 
-        /** What the next record takes of the ring: itself, and the end of the ring if it does not fit there. */
+        /** The bytes that the next record takes: itself, and the rest of the ring if it does not fit there. */
         int taken(int bytes) {
             return fitsBehind(bytes) ? bytes : bytes + capacityBytes - offset;
         }
@@ -82,24 +85,25 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
     private final int mostWaitingBytes;
     private final RegisteredMemory memory;
     private final Position reading;
-    /** What was read and not given back. */
+    /** Bytes that were read and not returned yet. */
     private int readBytes;
 
     private @Nullable RemoteMemory peer;
     private Position writing = new Position(0);
-    /** What the peer has not given back. */
+    /** Bytes that the peer has not returned yet. */
     private int usedBytes;
 
     private final ArrayDeque<Waiting> waiting = new ArrayDeque<>();
     private long waitingBytes;
 
     /**
-     * Makes this end's ring.
+     * Creates this end's ring.
      *
      * @param channel active
      * @param capacityBytes of this end's ring, 4 or more
-     * @param mostWaitingBytes how much to keep of what does not fit into the peer's ring; {@link #send} fails beyond
-     * @param reader given each record on the event loop; the record is gone when that returns
+     * @param mostWaitingBytes how many bytes of records may wait for room in the peer's ring; {@link #send} fails
+     *     beyond
+     * @param reader gets each record on the event loop; the record is valid until it returns
      * @throws IllegalArgumentException a smaller capacity
      */
     public RecordRing(RdmaChannel channel, int capacityBytes, int mostWaitingBytes, Consumer<MemorySegment> reader) {
@@ -117,7 +121,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * What lets the peer write into this end's ring. It is a secret of the two ends. Any thread.
+     * Returns the token with which the peer writes into this end's ring. It is a secret of the two ends. Any thread.
      *
      * @return the memory of this end's ring
      */
@@ -126,7 +130,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The peer's ring is known. On the event loop.
+     * Sets the peer's ring. Event loop only.
      *
      * @param token the peer's
      * @throws IllegalArgumentException it cannot be a ring
@@ -141,7 +145,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The longest record that the peer's ring takes: a quarter of it.
+     * Returns the longest record that the peer's ring takes: a quarter of it.
      *
      * @return in bytes; 0 before {@link #begin}
      */
@@ -150,7 +154,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes a record, once there is room for it and those before it. On the event loop.
+     * Writes a record, once there is room for it and those before it. Event loop only.
      *
      * @param record 1 to {@link #mostRecordBytes} bytes; its ownership is taken
      * @return done when the write has completed. Fails with IllegalArgumentException for other lengths, with
@@ -237,7 +241,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** A peer that breaks the rules, or a reader that failed: what is in the ring is not known any more. */
+    /** The peer broke the rules, or the reader failed: the state of the ring is unknown. */
     @Override
     public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
         context.close();
@@ -250,7 +254,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
         context.fireChannelInactive();
     }
 
-    /** Its memory is given back: the peer must write no more. */
+    /** Releases its memory: the peer can write no more. */
     @Override
     public void handlerRemoved(ChannelHandlerContext context) {
         failWaiting();

@@ -34,7 +34,7 @@ class LockedMemoryTest {
                         .as("%s", device)
                         .hasMessageContaining("the server cannot serve another connection now");
             }
-            server.awaitLine("WARN.*the connection of .* did not come up: .*ulimit -l", Patience.LIMIT);
+            server.awaitLine("WARN.*the connection of .* was not established: .*ulimit -l", Patience.LIMIT);
         }
     }
 }

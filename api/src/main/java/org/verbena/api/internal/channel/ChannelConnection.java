@@ -26,14 +26,14 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * The one connection of a channel, from its beginning to its end: its addresses, its device, its figures. Forwards its
- * events to the channel, the inbound bridge, or the connection's clock. Event loop only, but for what says otherwise.
+ * events to the channel, the inbound bridge, or the connection's clock. Event loop only, except where noted.
  */
 public final class ChannelConnection implements MessageListener {
     /** The channel, as far as its connection's events concern it. Event loop only. */
     public interface Host {
         boolean isOpen();
 
-        /** Takes what arrives to the pipeline. */
+        /** Delivers inbound messages to the pipeline. */
         InboundBridge inbound0();
 
         /** The device is known, and so is its memory. */
@@ -58,7 +58,7 @@ public final class ChannelConnection implements MessageListener {
         void onInactive0(@Nullable Throwable cause);
     }
 
-    /** What the endpoint tells once its device is known. */
+    /** What the endpoint reports once its device is known. */
     private record Device(EndpointCapabilities capabilities, MemoryDomain memory, MemoryDomain sharedMemory) {}
 
     private final Host channel;
@@ -131,7 +131,7 @@ public final class ChannelConnection implements MessageListener {
         return begun == null ? MessageStatistics.NONE : begun.statistics();
     }
 
-    /** What {@code verbena stat} shows of it; null if that is switched off, or nothing has begun. */
+    /** What {@code verbena stat} shows about it; null if that is switched off, or nothing has begun. */
     public @Nullable ConnectionStat stat() {
         return stat;
     }
@@ -148,7 +148,7 @@ public final class ChannelConnection implements MessageListener {
         remote = address;
     }
 
-    /** What this end's program tells the peer's in the handshake. */
+    /** Sets the features that this end's program announces in the handshake. */
     public void announce0(int features) {
         announced = features;
     }
@@ -164,7 +164,7 @@ public final class ChannelConnection implements MessageListener {
 
     // ---- from its beginning to its end
 
-    /** Begins. What a provider makes of it goes to {@link #uses0}. */
+    /** Begins. The provider's endpoint is then passed to {@link #uses0}. */
     public MessageConnection begin0(
             EventLoop loop, RdmaProvider provider, Role role, MessageOptions options, @Nullable PreSharedKeys keys) {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, this);
@@ -194,7 +194,7 @@ public final class ChannelConnection implements MessageListener {
         endpoint = made;
     }
 
-    /** It could not begin. Returns whether a provider has taken it all the same, and reports its end. */
+    /** It could not begin. Returns whether a provider has taken it nevertheless, and reports its end. */
     public boolean giveUp0() {
         if (endpoint == null && connection != null) {
             over = true;
@@ -207,7 +207,7 @@ public final class ChannelConnection implements MessageListener {
         return over ? null : connection;
     }
 
-    /** Something is about to be sent, which the loop may learn of by no completion. */
+    /** A send is about to be posted, which may cause no completion on the loop. */
     public void sending0() {
         ConnectionStat shown = stat;
         if (shown != null) {
@@ -221,7 +221,7 @@ public final class ChannelConnection implements MessageListener {
         return begun != null && (begun.peerAnnounced() & feature) != 0;
     }
 
-    /** When the message began to come that is being read, as far as this end can tell. */
+    /** When the first part of the message that is being read arrived, as far as this end knows. */
     public long arrivalNanos0() {
         long turnNanos = channel.inbound0().turnNanos();
         MessageConnection begun = connection;

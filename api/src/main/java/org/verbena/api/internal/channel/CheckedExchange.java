@@ -14,8 +14,8 @@ import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.protocol.Role;
 
 /**
- * The exchange of an end that answers: a peer that speaks another protocol is refused as a server refuses its connect
- * request. The end that begins finds out by itself.
+ * The exchange of the end that answers: it refuses a peer that speaks another protocol, as a server refuses a connect
+ * request. The end that begins makes its own check.
  *
  * @param exchange the program's
  * @param options of this end
@@ -33,12 +33,12 @@ public record CheckedExchange(
         return exchange.answers() ? new CheckedExchange(exchange, options, keys) : exchange;
     }
 
-    /** What this end is in the handshake of messages. */
+    /** This end's role in the handshake of messages. */
     public static Role roleOf(QueuePairExchange exchange) {
         return exchange.answers() ? Role.ACCEPTOR : Role.INITIATOR;
     }
 
-    /** No provider has taken it. */
+    /** Gives an exchange up that no provider has taken. */
     public static void giveUp(QueuePairExchange exchange) {
         try {
             exchange.giveUp();

@@ -11,7 +11,7 @@ import org.verbena.transport.ConnectionException;
 
 /** An attempt to connect, from the call to its outcome: the promise and its time limit. Event loop only. */
 public final class ConnectAttempt {
-    /** How long after the connect timeout the provider may take to say what it was waiting for. */
+    /** How long after the connect timeout the provider may take to report what it was waiting for. */
     private static final long TIMEOUT_GRACE_MILLIS = 200;
 
     private @Nullable ChannelPromise promise;
@@ -26,7 +26,10 @@ public final class ConnectAttempt {
         return promise != null;
     }
 
-    /** The provider's own timeout says more; this one applies if the handshake after it takes too long. */
+    /**
+     * Sets the time limit. The provider's own timeout reports more; this one applies if the handshake after it takes
+     * too long.
+     */
     public void limit(EventLoop loop, int millis, Runnable onTimeout) {
         if (millis > 0) {
             timeout = loop.schedule(
@@ -40,13 +43,13 @@ public final class ConnectAttempt {
         }
     }
 
-    /** The connection is up. Returns false if the attempt was given up before. */
+    /** The connection is established. Returns false if the attempt was already given up. */
     public boolean succeed() {
         ChannelPromise told = end();
         return told != null && told.trySuccess();
     }
 
-    /** The attempt failed. Returns whether that was not reported before. */
+    /** The attempt failed. Returns false if it had already ended. */
     public boolean fail(Throwable cause) {
         ChannelPromise told = end();
         return told != null && told.tryFailure(cause);

@@ -10,9 +10,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.connection.MessageConnection;
 
 /**
- * Calls a connection when it wants to be called: at its next deadline, with one task for it, and when memory that it
- * waits for may be available. A connection without a deadline schedules nothing. Event loop only, except {@link
- * #resumeSoon()}.
+ * Calls a connection at its next deadline, with one scheduled task, and when memory that it waits for may be available.
+ * A connection without a deadline schedules nothing. Event loop only, except {@link #resumeSoon()}.
  */
 final class ConnectionClock {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionClock.class);
@@ -29,7 +28,7 @@ final class ConnectionClock {
         this.connection = connection;
     }
 
-    /** The deadline is nearer than the last one, or the first. */
+    /** Sets a deadline, which is the first or earlier than the last one. */
     void wakeAt(long deadlineNanos) {
         cancelTimer();
         if (stopped) {

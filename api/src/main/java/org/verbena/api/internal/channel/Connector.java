@@ -23,7 +23,7 @@ import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * Binds and connects a channel: asks the loop's provider, to an address or by an exchange by hand, and completes the
+ * Binds and connects a channel through the loop's provider, to an address or by an exchange by hand, and completes the
  * promise, within the time limit. Event loop only.
  */
 public final class Connector {
@@ -79,7 +79,7 @@ public final class Connector {
 
     /** Connects an open channel; the promise has the outcome. */
     public void connect0(SocketAddress to, @Nullable SocketAddress from, ChannelPromise promise) {
-        // This attempt must not affect the connection that is up or coming up.
+        // This attempt must not affect the connection that is established or being established.
         if (isPending()) {
             promise.tryFailure(new ConnectionPendingException());
             return;
@@ -175,12 +175,12 @@ public final class Connector {
         channel.close0();
     }
 
-    /** Whether a promise waits for the outcome. */
+    /** Whether an attempt is pending. */
     public boolean isPending() {
         return attempt != null && attempt.isPending();
     }
 
-    /** The connection is up. Returns false if nobody waits for it any longer. */
+    /** The connection is established. Returns false if the attempt was already given up. */
     public boolean succeed0() {
         return attempt != null && attempt.succeed();
     }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Delegates to the unsafe of Netty's base class. Netty makes some of its operations, such as bind, final and
- * synchronous; a channel for which they take time overrides them here.
+ * synchronous; a channel whose operations take time overrides them here.
  */
 public class DelegatingUnsafe implements Channel.Unsafe {
     private final Channel.Unsafe unsafe;

@@ -19,7 +19,7 @@ final class FileSender {
     /** Chunks under way at once: enough to keep the connection busy while the next is read. */
     private static final int MAX_CHUNKS = 8;
 
-    /** The delay before a region that gave no bytes is asked again. */
+    /** The delay before the next attempt to read a region that gave no bytes. */
     private static final int RETRY_MILLIS = 1;
 
     private final OutboundBridge.Host host;
@@ -37,8 +37,8 @@ final class FileSender {
     /**
      * Sends a region's next chunks, as many as may be in flight. When they complete, it asks the host to flush again.
      *
-     * @param region complete when it has transferred its count, however many bytes it wrote for that
-     * @param open takes the chunks
+     * @param region complete when it has transferred its count, even if it wrote a different number of bytes
+     * @param open sends the chunks
      * @param onSent called with the outcome of the last chunk, whose bytes are its context
      * @return whether the last chunk has been handed over
      */
@@ -75,7 +75,7 @@ final class FileSender {
         return false;
     }
 
-    /** Reads until the chunk is full, or the region is complete or gives nothing for now. */
+    /** Reads until the chunk is full, or the region is complete or gives no bytes for now. */
     private static void fill(ByteBuf chunk, FileRegion region) throws IOException {
         Sink sink = new Sink(chunk);
         boolean gives = true;
@@ -103,7 +103,7 @@ final class FileSender {
         chunksOut--;
         if (cause != null) {
             failed = true;
-            host.abort0(cause); // half a file is no file
+            host.abort0(cause); // a part of a file is useless to the peer
         } else if (context instanceof Integer bytes) {
             onProgress.accept(bytes);
             host.flushAgain0();

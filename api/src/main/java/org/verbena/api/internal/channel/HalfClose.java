@@ -9,7 +9,7 @@ public final class HalfClose {
     private HalfClose() {}
 
     /**
-     * Closes the output and then the input, whatever becomes of the output. Any thread.
+     * Closes the output and then the input, even if closing the output fails. Any thread.
      *
      * @param channel whose halves to close
      * @param promise has the outcome of both

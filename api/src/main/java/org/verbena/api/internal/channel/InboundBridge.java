@@ -9,10 +9,9 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.connection.MessageConnection;
 
 /**
- * Fires what the connection delivers through the pipeline, in batches that end with {@code channelReadComplete}, and no
- * more than was requested: each {@code read} brings a batch of at most {@code MAX_MESSAGES_PER_READ} messages and
- * events. With auto-read on, Netty asks for the next batch at the end of each, and the connection is never paused.
- * Event loop only.
+ * Fires inbound messages through the pipeline, in batches that end with {@code channelReadComplete}, and no more than
+ * was requested: each {@code read} brings a batch of at most {@code MAX_MESSAGES_PER_READ} messages and events. With
+ * auto-read on, Netty asks for the next batch at the end of each, and the connection is never paused. Event loop only.
  */
 public final class InboundBridge {
 
@@ -42,7 +41,7 @@ public final class InboundBridge {
 
     private boolean readPending;
     private boolean inBatch;
-    /** Whether {@link #turnNanos} was asked in this turn of the connection, which may be several batches. */
+    /** Whether {@link #turnNanos} was called in this turn of the connection, which may be several batches. */
     private boolean turnTimed;
 
     private long turnNanos;
@@ -78,7 +77,7 @@ public final class InboundBridge {
         pause();
     }
 
-    /** What nobody has asked for waits. */
+    /** Pauses delivery if no read is requested. */
     private void pauseIfUnasked() {
         if (!readPending) {
             pause();
@@ -140,13 +139,13 @@ public final class InboundBridge {
         }
     }
 
-    /** What came together was delivered. */
+    /** A turn of delivery has ended. */
     void endTurn() {
         turnTimed = false;
         endBatch();
     }
 
-    /** When the delivery of what came together began: when this was asked first. */
+    /** When this turn of delivery began: the time of the first call in the turn. */
     public long turnNanos() {
         if (!turnTimed) {
             turnTimed = true;

@@ -30,9 +30,9 @@ import org.verbena.transport.spi.ScatterGatherList;
 
 /**
  * The reads, writes and atomics of one channel. Each is an {@link Operation}: a promise that holds its memory from the
- * call to the outcome, even if it is cancelled. The call checks the arguments and retains the memory; an invalid
- * argument fails the promise. Everything else happens on the loop. An operation on one buffer or region allocates its
- * promise and nothing else.
+ * call until the operation completes, even if it is cancelled. The call checks the arguments and retains the memory; an
+ * invalid argument fails the promise. Everything else happens on the loop. An operation on one buffer or region
+ * allocates its promise and nothing else.
  */
 public final class OneSidedOperations {
     private static final Logger LOG = LoggerFactory.getLogger(OneSidedOperations.class);
@@ -65,7 +65,7 @@ public final class OneSidedOperations {
     /** Event loop only: filled and read within one call. */
     private final ScatterGatherList usualList = new ScatterGatherList(USUAL_SGES);
 
-    /** Event loop only: whether a task that flushes is on its way. */
+    /** Event loop only: whether a task that flushes is scheduled. */
     private boolean flushScheduled;
 
     public OneSidedOperations(OperationGate gate) {
@@ -179,7 +179,7 @@ public final class OneSidedOperations {
         return offsetBytes < 0 || bytes < 0 || offsetBytes > region.lengthBytes() - bytes;
     }
 
-    /** Native memory for one operation whose buffers the device does not know. */
+    /** Native memory for one operation whose buffers are not registered. */
     private static final class Bounce implements AutoCloseable {
         /** A page, so that registering it shares no page with a neighbour. */
         private static final int ALIGNMENT_BYTES = 4096;
@@ -200,7 +200,7 @@ public final class OneSidedOperations {
             return region.segment();
         }
 
-        /** After the outcome, when no work request holds it any more. */
+        /** Called after completion, when no work request holds it any more. */
         @Override
         public void close() {
             region.whenGone(arena::close);
@@ -214,10 +214,10 @@ public final class OneSidedOperations {
         final long offsetBytes;
         private final EventLoop loop;
 
-        /** Event loop only: whether the outcome has come. */
+        /** Event loop only: whether the operation has completed. */
         private boolean over;
 
-        /** A few bytes to read into: of the pool, or of its own. */
+        /** A few bytes to read into, from the pool or allocated for it. */
         private @Nullable ByteBuf pooledScratch;
 
         private @Nullable Bounce ownScratch;
@@ -309,7 +309,7 @@ public final class OneSidedOperations {
             }
         }
 
-        /** The outcome: the memory is released before listeners are notified. */
+        /** Completes the operation: releases the memory, then notifies listeners. */
         @SuppressWarnings("NullAway") // the result of a Void is null
         final void finish0(@Nullable Throwable cause) {
             if (over) {
@@ -405,7 +405,7 @@ public final class OneSidedOperations {
         }
     }
 
-    /** To or from buffers, with the ranges that they have at the time of the call. */
+    /** A transfer to or from buffers, with the ranges that they have at the time of the call. */
     private abstract class BufferTransfer extends Operation<Void> {
         /** The caller's array, or a copy of it if there are several. */
         private ByteBuf[] buffers;
@@ -433,7 +433,7 @@ public final class OneSidedOperations {
         /** How long a buffer's range is. */
         abstract int bytesOf(ByteBuf buffer);
 
-        /** Against the token. */
+        /** Checks the length against the token. */
         abstract void check(RemoteMemory token, long bytes);
 
         final int count() {

@@ -6,16 +6,16 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.protocol.connection.MessageConnection;
 
-/** What one-sided operations need of their channel. */
+/** The channel, as far as one-sided operations need it. */
 public interface OperationGate {
 
     /** The channel's loop, or null while it is registered with none. Any thread. */
     @Nullable EventLoop loop();
 
     /**
-     * The connection, for an operation that goes out after everything flushed so far. Event loop only.
+     * The connection, for an operation that is posted after everything flushed so far. Event loop only.
      *
-     * @throws java.nio.channels.NotYetConnectedException it is not up yet
+     * @throws java.nio.channels.NotYetConnectedException it is not established yet
      * @throws ClosedChannelException it is closing or closed
      */
     MessageConnection enter0() throws ClosedChannelException;

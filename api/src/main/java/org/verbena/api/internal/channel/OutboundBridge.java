@@ -65,7 +65,7 @@ public final class OutboundBridge {
     private final ChannelOutboundBuffer.MessageProcessor handOver = this::handOver0;
     private final FileSender files;
 
-    /** Set for the length of a walk through the outbound buffer. */
+    /** Set during a walk through the outbound buffer. */
     private @Nullable MessageConnection receiver;
 
     private int handedOver;
@@ -98,7 +98,7 @@ public final class OutboundBridge {
             try {
                 outbound.forEachFlushedMessage(handOver);
             } catch (Exception cause) {
-                open.abort(cause); // handOver0 throws nothing that is checked
+                open.abort(cause); // handOver0 throws no checked exception
             } finally {
                 receiver = null;
             }
@@ -112,8 +112,8 @@ public final class OutboundBridge {
     }
 
     /**
-     * Runs an action once everything flushed so far has been handed over, which may be immediately, or once it cannot
-     * be because the connection has ended. What is flushed later stays in the outbound buffer.
+     * Runs an action once everything flushed so far has been handed over, which may be immediately, or when the
+     * connection has ended before that. What is flushed later stays in the outbound buffer.
      */
     public void end(MessageConnection open, Runnable ending) {
         ChannelOutboundBuffer outbound = host.outboundBuffer();
@@ -208,8 +208,7 @@ public final class OutboundBridge {
             return false;
         }
         if (message instanceof ByteBuf buffer) {
-            // The outbound buffer lets go of its reference when the promise is done, or when the channel is closed;
-            // this
+            // The outbound buffer releases its reference when the promise is done, or when the channel is closed; this
             // one is the connection's.
             open.send(buffer.retain(), onSent, null);
         } else if (message instanceof FileRegion file) {

@@ -7,7 +7,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.PrivateData;
 
-/** Adds to a rejection what the user who connected has to change. */
+/** Adds to a rejection what the connecting program has to change. */
 public final class Rejection {
     /** The reasons with which a server rejects a peer that uses another framing. */
     private static final Pattern OTHER_FRAMING = Pattern.compile(
@@ -18,7 +18,7 @@ public final class Rejection {
     private Rejection() {}
 
     /**
-     * Adds what the server said and what to do about it.
+     * Adds the server's reason and what to do about it.
      *
      * @param rejected the provider's exception
      * @param framing of the channel that connected
@@ -26,7 +26,7 @@ public final class Rejection {
      */
     public static ConnectionException explain(ConnectionException.Rejected rejected, Framing framing) {
         if (rejected.getCause() instanceof ConnectionException.Rejected) {
-            return rejected; // explained already, by the rung under this channel
+            return rejected; // already explained by the rung under this channel
         }
         byte[] data = rejected.privateData();
         String reason = PrivateData.reason(data);

@@ -14,8 +14,8 @@ import org.verbena.transport.RdmaException;
 import org.verbena.transport.spi.DatagramDestination;
 
 /**
- * Binds and connects a datagram channel, from the call to its promise. One of both is under way at a time. Event loop
- * only.
+ * Binds and connects a datagram channel, from the call to its promise. Only one bind or connect is under way at a time.
+ * Event loop only.
  */
 public final class DatagramConnector {
     /** The channel, as far as this needs it. */
@@ -46,7 +46,7 @@ public final class DatagramConnector {
     private final Host channel;
     private final DatagramDestinations destinations;
 
-    /** Of what is under way. */
+    /** The promise of the bind or connect under way. */
     private @Nullable ChannelPromise pending;
 
     /** The peer to connect to; null for a bind. */
@@ -145,7 +145,7 @@ public final class DatagramConnector {
         }
     }
 
-    /** A look-up has its outcome. Returns false if it is not that of the peer to connect to. */
+    /** A look-up has completed. Returns false if it is not that of the peer to connect to. */
     public boolean onResolved0(DatagramDestination destination, @Nullable Throwable cause) {
         if (!destination.equals(lookUp)) {
             return false;
@@ -162,7 +162,7 @@ public final class DatagramConnector {
         return true;
     }
 
-    /** What is under way has failed. Returns false if nothing is. */
+    /** The bind or connect under way has failed. Returns false if there is none. */
     public boolean fail0(Throwable cause) {
         if (pending == null) {
             return false;

@@ -2,7 +2,7 @@ package org.verbena.api.internal.datagram;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/** What a datagram channel counts. Written by the channel's loop only, read by any thread. */
+/** The counters of a datagram channel. Written only by the channel's loop, read by any thread. */
 public final class DatagramCounters {
     public static final int SENT = 0;
     public static final int SENT_BYTES = 1;

@@ -20,8 +20,8 @@ import org.verbena.transport.spi.DatagramEndpoint;
 
 /**
  * Where a channel has sent datagrams: each recipient is looked up once, and writes wait for the outcome. A port is
- * looked up again after a while, in the background, since a peer that was started anew has another queue pair; what is
- * used least is forgotten when there are too many. Event loop only.
+ * looked up again after a while, in the background, since a peer that has restarted has another queue pair; when there
+ * are too many, the least recently used is forgotten. Event loop only.
  *
  * <pre>{@code
  *  (none) --find--> RESOLVING --found--> READY --old, and used--> READY, looked up again
@@ -35,10 +35,13 @@ public final class DatagramDestinations {
     /** For many peers, at some hundred bytes and a kernel object each. */
     static final int MAX = 1024;
 
-    /** Writes of the channel that wait for look-ups: more than a program has in flight, less than hurts. */
+    /**
+     * Writes of the channel that may wait for look-ups: more than a program has in flight, and a harmless amount of
+     * memory.
+     */
     static final int MAX_WAITING = 4096;
 
-    /** How long a look-up is good for: a server that is started anew is found after that. */
+    /** How long a look-up is valid: a restarted server is found after that. */
     static final long LIFETIME_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     /** The channel, as far as this needs it. */
@@ -50,7 +53,7 @@ public final class DatagramDestinations {
 
         int timeoutMillis0();
 
-        /** Writes what has waited, and its flush has come if so. */
+        /** Writes a datagram that has waited, and flushes it if its flush has been requested. */
         void writeReady0(Outgoing outgoing, ChannelPromise promise, boolean isFlushed);
 
         /** The bytes that wait have changed. */
@@ -81,12 +84,12 @@ public final class DatagramDestinations {
             users++;
         }
 
-        /** It is not any more. */
+        /** The write has left the outbound buffer. */
         void unuse() {
             users--;
         }
 
-        /** Where to send to; null if it is not known, or not any more. */
+        /** The destination to send to; null if it is not known, or no longer. */
         public @Nullable DatagramDestination ready() {
             DatagramDestination known = destination;
             return known != null && known.isReady() ? known : null;
@@ -100,7 +103,7 @@ public final class DatagramDestinations {
     private final Map<Object, Entry> entries = new LinkedHashMap<>(16, 0.75f, true);
     private final Map<DatagramDestination, Entry> lookUps = new HashMap<>();
 
-    /** The ports of queue pairs that were looked up, for what they send. */
+    /** The ports of queue pairs that were looked up, for datagrams that they send. */
     private final Map<DatagramPeer, Integer> ports = new HashMap<>();
 
     /** The last recipient, by identity: most programs send to the same one again. */
@@ -182,7 +185,7 @@ public final class DatagramDestinations {
     }
 
     /**
-     * Has a write wait for its look-up. The caller's reference is taken.
+     * Makes a write wait for its look-up. Takes the caller's reference.
      *
      * @throws ConnectionException too many wait; nothing is taken
      */
@@ -198,12 +201,12 @@ public final class DatagramDestinations {
         host.onWaiting0(waitingBytes);
     }
 
-    /** What waits now is flushed as soon as it can. */
+    /** Flushes the waiting writes as soon as they can be sent. */
     public void flush() {
         flushed = writes;
     }
 
-    /** A look-up has its outcome. Returns false if it is none of these. */
+    /** A look-up has completed. Returns false if it belongs to none of these. */
     public boolean onResolved(DatagramDestination destination, @Nullable Throwable cause) {
         Entry entry = lookUps.remove(destination);
         if (entry == null) {
@@ -245,11 +248,11 @@ public final class DatagramDestinations {
         }
     }
 
-    /** Takes in what was looked up for a connect. */
+    /** Adds a destination that was looked up for a connect. */
     public void adopt(InetSocketAddress address, DatagramDestination destination) {
         Object key = keyOf(address);
         if (entries.containsKey(key) || entries.size() >= MAX) {
-            destination.close(); // that one is used, or looked up again when there is room
+            destination.close(); // the existing one is used, or looked up again when there is room
             return;
         }
         Entry entry = new Entry(key, address);
@@ -264,7 +267,7 @@ public final class DatagramDestinations {
         return known == null ? null : known.peer();
     }
 
-    /** A group that is sent to is lost. */
+    /** A group that this channel sends to is lost. */
     public void onLost(DatagramDestination destination) {
         for (Entry entry : new ArrayList<>(entries.values())) {
             if (destination.equals(entry.destination)) {
@@ -273,7 +276,7 @@ public final class DatagramDestinations {
         }
     }
 
-    /** As it comes with what the peer sends. */
+    /** The form that a peer has as the sender of a datagram. */
     public static DatagramPeer sourceOf(DatagramPeer peer) {
         return new DatagramPeer(peer.gidHigh(), peer.gidLow(), peer.queuePairNumber(), peer.lid(), 0);
     }
@@ -283,7 +286,7 @@ public final class DatagramDestinations {
         return ports.isEmpty() ? 0 : ports.getOrDefault(sourceOf(sender), 0);
     }
 
-    /** Forgets what is known of a recipient. */
+    /** Forgets a recipient's look-up. */
     public void forget(InetSocketAddress address) {
         Entry entry = entries.get(keyOf(address));
         if (entry != null && entry.waiting.isEmpty()) {
@@ -338,7 +341,7 @@ public final class DatagramDestinations {
         host.onWaiting0(waitingBytes);
     }
 
-    /** Fails what waits, since the channel closes. What is with the device completes still. */
+    /** Fails waiting writes, since the channel closes. Writes that the device has still complete. */
     public void close(Throwable cause) {
         for (Entry entry : new ArrayList<>(entries.values())) {
             entries.remove(entry.key);

@@ -18,17 +18,17 @@ import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;
 
 /**
- * The multicast groups of a channel, with the sources that its members want or do not want. RDMA has no filters of
- * sources: the channel drops what comes from others. Event loop only.
+ * The multicast groups of a channel, with the sources that each accepts or excludes. RDMA has no filters of sources:
+ * the channel drops the other datagrams. Event loop only.
  */
 public final class DatagramGroups {
-    /** A port belongs to few groups, and each is a kernel object. */
+    /** A port can belong to few groups, and each is a kernel object. */
     static final int MAX = 256;
 
     private static final class Group {
         private final DatagramDestination destination;
 
-        /** Null once they have been told. */
+        /** Null once they have been completed. */
         private @Nullable List<ChannelPromise> joining = new ArrayList<>();
 
         /** All, if empty. */
@@ -140,7 +140,7 @@ public final class DatagramGroups {
         promise.trySuccess();
     }
 
-    /** Drops what a source sends to a group. */
+    /** Drops datagrams of a source to a group. */
     public void block(InetAddress address, InetAddress source, ChannelPromise promise) {
         Group group = groups.get(address);
         if (group == null) {
@@ -174,7 +174,7 @@ public final class DatagramGroups {
         }
     }
 
-    /** A group was joined or not, or lost. Returns false if the destination is no group of these. */
+    /** A group was joined, failed to join, or was lost. Returns false if the destination is none of these groups. */
     public boolean onOutcome(DatagramDestination destination, @Nullable Throwable cause) {
         InetAddress address = addressOf(destination);
         Group group = address == null ? null : groups.get(address);
@@ -211,7 +211,7 @@ public final class DatagramGroups {
         }
     }
 
-    /** Whether what a sender sent to an address is wanted. */
+    /** Whether a datagram of a sender to an address is accepted. */
     public boolean accepts(DatagramPeer sender, long destinationHigh, long destinationLow) {
         if (filters == 0) {
             return true;

@@ -21,21 +21,24 @@ import org.verbena.transport.spi.DatagramEndpoint;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * The receives of a datagram channel and what came in them. A datagram is handed on in the buffer that the device has
- * filled, and another buffer takes its place, as long as the channel, the program included, has no more than {@value
- * #BUFFERS_PER_RECEIVE} for each receive; from then on receives wait until the program releases some, and what comes
- * meanwhile is lost. Event loop only, but for the release of buffers.
+ * The receives of a datagram channel and the datagrams in them. A datagram is delivered in the buffer that the device
+ * has filled, and another buffer takes its place, as long as channel and program hold no more than {@value
+ * #BUFFERS_PER_RECEIVE} for each receive. Beyond that receives wait until the program releases buffers, and datagrams
+ * that arrive before are lost. Event loop only, except the release of buffers.
  */
 public final class DatagramInbound {
     /** One posted and one with the program. */
     static final int BUFFERS_PER_RECEIVE = 2;
 
-    /** How soon memory is asked for again where the pool had none, although it was reserved: others hold it briefly. */
+    /**
+     * The delay before the next attempt if the pool had no memory although it was reserved: other channels hold it
+     * briefly.
+     */
     private static final long RETRY_MILLIS = 20;
 
     /** The channel, as far as this needs it. */
     public interface Host {
-        /** Whether a datagram is for the program. */
+        /** Whether to deliver a datagram to the program. */
         boolean accepts0(DatagramPeer sender, long destinationHigh, long destinationLow);
 
         /** The address of a sender. */
@@ -59,7 +62,7 @@ public final class DatagramInbound {
     /** Buffers that are posted, wait to be read, or are the program's. */
     private final AtomicInteger outstanding = new AtomicInteger();
 
-    /** Receives are missing: the next release brings one back. */
+    /** Receives are missing: the next release posts one. */
     private final AtomicBoolean isHungry = new AtomicBoolean();
 
     private final ReleaseHook onReleased = this::onReleased;
@@ -93,7 +96,7 @@ public final class DatagramInbound {
         }
     }
 
-    /** Posts what receives are missing. */
+    /** Posts missing receives. */
     public void replenish0() {
         if (isClosed) {
             return;
@@ -103,7 +106,7 @@ public final class DatagramInbound {
             if (outstanding.get() >= BUFFERS_PER_RECEIVE * receives) {
                 isHungry.set(true);
                 if (outstanding.get() >= BUFFERS_PER_RECEIVE * receives) {
-                    break; // the release of one calls this
+                    break; // the next release calls this
                 }
             }
             if (!post0()) {
@@ -161,7 +164,7 @@ public final class DatagramInbound {
             try {
                 loop.execute(replenish);
             } catch (RejectedExecutionException ended) {
-                isHungry.set(false); // with its loop, the channel has ended
+                isHungry.set(false); // the channel has ended with its loop
             }
         }
     }
@@ -239,7 +242,7 @@ public final class DatagramInbound {
                 && peer.lid() == arrival.sourceLid();
     }
 
-    /** A look-up has told or forgotten a queue pair's port. */
+    /** A look-up has found or forgotten a queue pair's port. */
     public void forgetAddresses0() {
         lastAddress = null;
     }

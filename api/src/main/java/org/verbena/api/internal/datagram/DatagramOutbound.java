@@ -19,7 +19,7 @@ import org.verbena.transport.spi.ScatterGatherList;
  * only.
  *
  * <p>An entry stays in the outbound buffer until its outcome, so that it counts towards writability; the first ones,
- * apart from those that were cancelled, are {@code out}, with the device or done before one that is.
+ * apart from those that were cancelled, are {@code out}: with the device, or done behind one that still is.
  */
 public final class DatagramOutbound {
     private final DatagramEndpoint endpoint;
@@ -117,7 +117,8 @@ public final class DatagramOutbound {
     }
 
     /**
-     * The device has sent a datagram, or not; in order. Why not is told at the endpoint's end: see {@link #failRest}.
+     * The device has sent a datagram or failed to, in order. The cause is known when the endpoint ends: see {@link
+     * #failRest}.
      *
      * @param outbound null once the channel is closed: then all promises have failed
      */
@@ -142,7 +143,7 @@ public final class DatagramOutbound {
         }
     }
 
-    /** Fails what is left, since the endpoint has ended. */
+    /** Fails the remaining writes, since the endpoint has ended. */
     public void failRest(ChannelOutboundBuffer outbound, Throwable cause) {
         isStopped = true;
         Outgoing datagram;

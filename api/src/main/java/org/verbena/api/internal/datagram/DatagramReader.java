@@ -6,7 +6,7 @@ import io.netty.channel.socket.DatagramPacket;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fires what has arrived through the pipeline, and no more than was requested: each {@code read} brings a batch of at
+ * Fires inbound datagrams through the pipeline, and no more than was requested: each {@code read} brings a batch of at
  * most {@code MAX_MESSAGES_PER_READ} datagrams, which {@code channelReadComplete} ends. Event loop only.
  */
 public final class DatagramReader {

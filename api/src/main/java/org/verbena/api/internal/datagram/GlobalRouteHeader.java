@@ -4,8 +4,8 @@ import io.netty.buffer.ByteBuf;
 
 /**
  * Reads the 40 bytes that a device writes in front of a datagram: the packet's IPv6 header, which InfiniBand calls
- * global route header, or, from RoCEv2 over IPv4, the IPv4 header in the last 20 bytes behind 20 that mean nothing.
- * Reused; nothing in it can be trusted, and nothing allocates.
+ * global route header, or, from RoCEv2 over IPv4, the IPv4 header in the last 20 bytes behind 20 that have no meaning.
+ * Reused; its content cannot be trusted, and reading it allocates nothing.
  *
  * <p>Source: InfiniBand Architecture, annex A17.4.5.2; RFC 791, 3.1; RFC 8200, 3
  */
@@ -30,7 +30,7 @@ final class GlobalRouteHeader {
     /**
      * Reads a header.
      *
-     * @param buffer has it at its beginning
+     * @param buffer begins with it
      * @return false if it is neither
      */
     boolean read(ByteBuf buffer) {
@@ -80,7 +80,7 @@ final class GlobalRouteHeader {
         return destinationLow;
     }
 
-    /** There is none: what is known is the LID. */
+    /** There is no header: only the LID is known. */
     void clear() {
         sourceHigh = 0;
         sourceLow = 0;

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.channel.ConnectAttempt;
 import org.verbena.transport.MessageTooLargeException;
 
-/** A datagram on its way out, from the write to the completion. Event loop only. */
+/** An outbound datagram, from the write to the completion. Event loop only. */
 public final class Outgoing extends DefaultByteBufHolder {
     private final DatagramDestinations.Entry recipient;
     private final int lengthBytes;
@@ -100,7 +100,7 @@ public final class Outgoing extends DefaultByteBufHolder {
         return posted != null;
     }
 
-    /** The device needs its memory no more. */
+    /** The device no longer needs its memory. */
     void giveBack() {
         ByteBuf memory = posted;
         if (memory != null) {
@@ -129,7 +129,7 @@ public final class Outgoing extends DefaultByteBufHolder {
         return super.release();
     }
 
-    /** It has left, or not. */
+    /** It has been sent, or has failed. */
     void done(@Nullable Throwable cause) {
         isDone = true;
         failure = cause;

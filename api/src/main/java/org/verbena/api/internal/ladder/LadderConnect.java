@@ -36,8 +36,8 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
 
 /**
- * One climb: connects with the rungs of a ladder, one after another and overlapping, until one is up. All of it runs on
- * one loop, to which the loops of the channels bring what happens.
+ * One attempt to connect with the rungs of a ladder, one after another and overlapping, until one is connected. All of
+ * it runs on one loop, to which the loops of the channels forward their events.
  *
  * <pre>{@code
  * WAITING --its turn--> BEGUN --connected, has what is needed--> UP --chosen, and still up--> the result
@@ -97,20 +97,20 @@ public final class LadderConnect<C extends Channel> {
     public interface Kind<C extends Channel> {
         C cast(Channel channel);
 
-        /** What a connection can do; null for plain TCP, which is not tried where anything is needed. */
+        /** The capabilities of a connection; null for plain TCP, which is not tried if any is needed. */
         @Nullable EndpointCapabilities capabilities(Channel connected);
 
         /** Whether plain TCP does not have an option. */
         boolean isForProviders(ChannelOption<?> option);
 
-        /** The channel is the outcome. */
+        /** Marks the channel that was chosen. */
         void mark(Channel channel, LadderResult result);
 
         /** The failure of a connect. */
         Exception failure(String message, boolean isTimeout);
     }
 
-    /** What a rung is made of. */
+    /** A rung, as it can be tried. */
     public record Step(
             String name, @Nullable EventLoop loop, ChannelFactory<? extends Channel> channels, String obstacle) {
         /** Whether it can be tried. */
@@ -120,8 +120,8 @@ public final class LadderConnect<C extends Channel> {
     }
 
     /**
-     * A handler of whoever also takes a channel that its peer has closed in order before it was handed over. It is not
-     * added to that one, which has no more events.
+     * A handler of a caller that also accepts a channel that its peer has closed in order before it was handed over.
+     * The handler is not added to such a channel, which has no more events.
      */
     public interface TakesEnded {}
 
@@ -131,7 +131,7 @@ public final class LadderConnect<C extends Channel> {
 
         @Nullable LadderGate gate;
 
-        /** Why it is not used, as far as that is known. */
+        /** Why it is not used, as far as is known. */
         String reason = "";
 
         @Nullable Throwable cause;
@@ -140,10 +140,10 @@ public final class LadderConnect<C extends Channel> {
 
         long beganNanos;
 
-        /** When it was up or over. */
+        /** When it was connected or had ended. */
         long doneNanos;
 
-        /** Whether it had the whole delay. */
+        /** Whether it used up the delay. */
         boolean isSlow;
 
         Rung(Step step) {
@@ -225,7 +225,7 @@ public final class LadderConnect<C extends Channel> {
         try {
             loop.execute(event);
         } catch (RejectedExecutionException gone) {
-            // The loop has ended: nobody else works on this any more.
+            // The loop has ended: no other thread works on this any more.
             LOG.debug("connecting to {}: the event loop has ended", address, gone);
             rungs.forEach(Rung::close);
             promise.tryFailure(new ClosedChannelException());
@@ -252,7 +252,7 @@ public final class LadderConnect<C extends Channel> {
         proceed0();
     }
 
-    /** Does what is next: hands over what is up, begins with the next rung if the latest has failed, or fails. */
+    /** Takes the next step: hands over a connected rung, begins the next one if the latest has failed, or fails. */
     private void proceed0() {
         assert loop.inEventLoop();
         if (ended || handing != null) {
@@ -366,11 +366,11 @@ public final class LadderConnect<C extends Channel> {
         if (ended) {
             return; // end0 has closed it
         }
-        rungs.forEach(this::settleAttempt0); // a better one may have come up, or failed, at the same time
+        rungs.forEach(this::settleAttempt0); // a better one may have connected, or failed, at the same time
         proceed0();
     }
 
-    /** The loop of a rung has ended: what it has not done by now it never does. */
+    /** The loop of a rung has ended, so what the rung has not done by now it never does. */
     private void loopEnded0(Rung rung) {
         ChannelFuture connecting = rung.connecting;
         if (rung.phase == Phase.BEGUN && connecting != null && !connecting.isDone()) {
@@ -379,7 +379,7 @@ public final class LadderConnect<C extends Channel> {
         settle0();
     }
 
-    /** Takes what has become of a rung's attempt. */
+    /** Takes the outcome of a rung's attempt. */
     private void settleAttempt0(Rung rung) {
         ChannelFuture connecting = rung.connecting;
         if (rung.phase != Phase.BEGUN || connecting == null || !connecting.isDone()) {
@@ -479,7 +479,7 @@ public final class LadderConnect<C extends Channel> {
             proceed0();
             Rung tried = latest;
             if (tried != null && handing == null) {
-                hedge0(tried, 0); // which may have been over while this one was handed over
+                hedge0(tried, 0); // the delay may have passed while this one was handed over
             }
             return;
         }
@@ -493,7 +493,7 @@ public final class LadderConnect<C extends Channel> {
     private void remember0(Rung chosen, LadderResult result) {
         for (int i = 0; i < result.passed().size(); i++) {
             Rung better = rungs.get(i);
-            // One that lacks what this client needs is good enough for others.
+            // One that lacks what this client needs may suit other clients.
             if (better.cause != null || better.isSlow) {
                 memory.failed(
                         address, better.step.name(), result.passed().get(i).reason(), saturatedNanos());
@@ -511,7 +511,7 @@ public final class LadderConnect<C extends Channel> {
         return TimeUnit.NANOSECONDS.convert(options.forgetAfter());
     }
 
-    /** Ends the climb, and closes all that is not chosen. */
+    /** Ends the attempt, and closes all rungs that were not chosen. */
     private void end0(@Nullable Rung chosen) {
         ended = true;
         stopHedge0();

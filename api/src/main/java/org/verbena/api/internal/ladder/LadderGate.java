@@ -13,16 +13,15 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.ladder.LadderResult;
 
 /**
- * The only handler of a channel that a ladder connects, until it is known whether it is the one. It reads nothing and
- * keeps events back, so that the program's handler, which is added to the one that is chosen, misses nothing, and is
- * never added to any other. Event loop only.
+ * The only handler of a channel that a ladder connects, until the ladder has chosen. It reads nothing and holds events
+ * back, so that the program's handler, which is added only to the chosen channel, misses none. Event loop only.
  */
 final class LadderGate extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(LadderGate.class);
 
     private final Runnable onBegun;
 
-    /** What the transport has told: with RAW framing the peer's private data. */
+    /** The transport's events: with RAW framing the peer's private data. */
     private final List<Object> events = new ArrayList<>(1);
 
     private boolean open;
@@ -38,7 +37,7 @@ final class LadderGate extends ChannelDuplexHandler {
         this.onBegun = onBegun;
     }
 
-    /** Hands the channel over to the program's handler, as if that had been there from the start. */
+    /** Hands the channel over to the program's handler, as if the handler had been there from the start. */
     void open0(ChannelHandlerContext context, ChannelHandler handler, LadderResult result) {
         open = true;
         context.pipeline().addLast(handler);
@@ -73,12 +72,12 @@ final class LadderGate extends ChannelDuplexHandler {
 
     @Override
     public void channelRegistered(ChannelHandlerContext context) {
-        // told when it opens
+        // passed on when it opens
     }
 
     @Override
     public void channelActive(ChannelHandlerContext context) {
-        wasActive = true; // told when it opens
+        wasActive = true; // passed on when it opens
     }
 
     @Override

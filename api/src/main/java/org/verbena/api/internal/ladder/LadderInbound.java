@@ -7,9 +7,9 @@ import java.util.ArrayDeque;
 import org.verbena.api.LadderSocketChannel;
 
 /**
- * Takes what the rung of a {@link LadderSocketChannel} delivers to that channel's pipeline: in order, and no more than
- * its pipeline has asked for. The rung is asked for one batch at a time. What comes of it after the pipeline has
- * changed its mind waits here, and so no more than one batch does. Event loop of the channel only.
+ * Delivers the inbound messages of a {@link LadderSocketChannel}'s rung to the channel's pipeline, in order and only as
+ * requested. It requests one batch at a time from the rung. If the pipeline then no longer wants to read, that batch
+ * waits here, so never more than one does. Event loop of the channel only.
  */
 public final class LadderInbound {
 
@@ -19,10 +19,10 @@ public final class LadderInbound {
 
         EventLoop eventLoop();
 
-        /** Whether what arrives goes to the pipeline. */
+        /** Whether inbound messages go to the pipeline. */
         boolean wantsInbound0();
 
-        /** Asks the rung for a batch; does nothing before there is one. */
+        /** Requests a batch from the rung; does nothing before there is a rung. */
         boolean request0();
     }
 
@@ -41,7 +41,7 @@ public final class LadderInbound {
 
     private boolean inBatch;
 
-    /** The batch that has begun goes no further: auto-read was switched off. */
+    /** The batch that has begun stops: auto-read was switched off. */
     private boolean stopped;
 
     private boolean drainScheduled;
@@ -56,12 +56,12 @@ public final class LadderInbound {
         proceed();
     }
 
-    /** There is a rung now, which gets what was asked for before. */
+    /** There is a rung now, which gets the earlier requests. */
     public void resume() {
         proceed();
     }
 
-    /** The pipeline does not want what it has asked for. */
+    /** The pipeline withdraws its request. */
     public void stop() {
         asked = false;
         stopped = inBatch;
@@ -116,7 +116,7 @@ public final class LadderInbound {
         proceed();
     }
 
-    /** Runs an action after what has come before it. */
+    /** Runs an action after the messages before it. */
     public void onEvent(Runnable action) {
         if (waiting.isEmpty()) {
             action.run();
@@ -142,7 +142,7 @@ public final class LadderInbound {
         }
     }
 
-    /** The connection is lost: nothing waits for the pipeline to ask for it. */
+    /** The connection is lost: delivers everything without waiting for requests. */
     public void deliverAll() {
         while (!waiting.isEmpty()) {
             next();

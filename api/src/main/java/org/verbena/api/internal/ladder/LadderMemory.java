@@ -9,11 +9,11 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What ladders remember of addresses: which rungs were passed over, and which one was used last. Any thread; touched
+ * What ladders remember about addresses: which rungs were passed over, and which one was used last. Any thread; used
  * when clients connect.
  */
 public final class LadderMemory {
-    /** Enough for the servers of a large fleet; the address that was not used for the longest time makes room. */
+    /** Enough for the servers of a large fleet; the least recently used address makes room. */
     public static final int MOST_ADDRESSES = 1024;
 
     /** Shared by all clients of the process. */
@@ -70,7 +70,7 @@ public final class LadderMemory {
         }
     }
 
-    /** A rung is used. Returns whether that is another than before. */
+    /** A rung is used. Returns whether it differs from the last one. */
     synchronized boolean used(InetSocketAddress address, String rung) {
         Known known = byAddress.computeIfAbsent(address, unknown -> new Known());
         known.failures.remove(rung);

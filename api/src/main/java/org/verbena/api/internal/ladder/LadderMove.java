@@ -25,8 +25,8 @@ import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.ConnectionException;
 
 /**
- * Moves a client to better rungs of its ladder as they come up. All of it runs on one loop, to which the others bring
- * what happens.
+ * Moves a client to better rungs of its ladder as they become available. All of it runs on one loop, to which the other
+ * loops forward their events.
  *
  * <pre>{@code
  * WAITING --time--> CLIMBING --up--> EMPTYING --quiet--> FENCING --passed, or lost--> RELEASING --open--> WAITING
@@ -34,20 +34,23 @@ import org.verbena.transport.ConnectionException;
  *    +---none is up-----+                                    +---not passed in time-------+  (to the old connection)
  * }</pre>
  *
- * <p>From EMPTYING to RELEASING what the client is asked for is held ({@link Links}). The fence is a frame behind all
- * that was sent before; the server answers when it has handled that. So no message overtakes another by the move. The
- * old connection then ends when its last request has its outcome, and the server closes it, since what an end has not
- * sent is lost when the other end closes. SETTLED is the end: the best rung, a lost connection, or a closed client.
+ * <p>From EMPTYING to RELEASING new operations of the client are held ({@link Links}). The fence is a frame behind
+ * everything that was sent before; the server answers it when it has handled all of that. So no message overtakes
+ * another because of the move. The old connection ends when its last request has completed. The server closes it, since
+ * an end loses what it has not sent when the other end closes. SETTLED is the end: the best rung, a lost connection, or
+ * a closed client.
  */
 public final class LadderMove {
     private static final Logger LOG = LoggerFactory.getLogger(LadderMove.class);
 
-    /** For how long at most the server may be behind with what was sent before; the client stays where it is then. */
+    /**
+     * How long the server may take to handle what was sent before; after that the client stays on the old connection.
+     */
     private static final long FENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     /** How the client connects with some of its rungs. */
     public interface Climb {
-        /** Whether it is worth trying. Does not connect. */
+        /** Whether an attempt could succeed. Does not connect. */
         boolean canTry(List<String> rungs);
 
         /** Connects. */
@@ -69,7 +72,7 @@ public final class LadderMove {
     private final long everyNanos;
     private final Climb climb;
 
-    /** Done when nothing is held any more and nothing will be; with the connections that may be open still. */
+    /** Done when nothing is held any more and nothing will be, with the connections that may still be open. */
     private final Promise<List<Channel>> settled = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
 
     // Confined to the loop.
@@ -108,7 +111,7 @@ public final class LadderMove {
     }
 
     /**
-     * Moves no more. Any thread; idempotent.
+     * Ends moving. Any thread; idempotent.
      *
      * @return done when nothing is held any more, with the connections that may be open
      */
@@ -125,7 +128,9 @@ public final class LadderMove {
         }
     }
 
-    /** When a loop has ended, nobody works on this any more: whatever is held fails. */
+    /**
+     * Runs an event on the loop. If the loop has ended, fails all held operations, since no thread would start them.
+     */
     private void onLoop(EventLoop where, Runnable event) {
         try {
             where.execute(event);
@@ -196,7 +201,7 @@ public final class LadderMove {
 
     private void climbed0(Future<? extends Channel> done) {
         climbing = null;
-        if (phase != Phase.CLIMBING) { // closed, or lost, meanwhile
+        if (phase != Phase.CLIMBING) { // closed, or lost, in the meantime
             if (done.isSuccess()) {
                 done.getNow().close();
             }
@@ -237,13 +242,13 @@ public final class LadderMove {
 
     private void fenced0(Future<?> fence) {
         if (phase != Phase.FENCING) {
-            return; // closed meanwhile, or known already
+            return; // closed in the meantime, or already known
         }
         Link old = links.link();
         if (!fence.isSuccess()) {
             LOG.debug("{}: the server has not handled what was sent before", old.channel(), fence.cause());
         }
-        // Nothing follows what was sent on a connection that is lost, which its channel may learn later than the fence.
+        // Nothing follows on a lost connection; its channel may notice the loss later than the fence does.
         release0(fence.isSuccess() || !old.channel().isActive() || fence.cause() instanceof ConnectionException);
     }
 
@@ -290,7 +295,7 @@ public final class LadderMove {
             case WAITING, CLIMBING -> settle0();
             case FENCING -> release0(false);
             case EMPTYING, RELEASING, SETTLED -> {
-                // what is under way ends soon, and finds that it is closing
+                // the attempt under way ends soon, and sees that this is closing
             }
         }
     }

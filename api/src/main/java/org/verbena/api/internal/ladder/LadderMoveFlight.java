@@ -9,11 +9,11 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
-/** The Flight Recorder's event of a client's move to a better rung: how long what it was asked for had to wait. */
+/** The Flight Recorder's event of a client's move to a better rung: how long its operations had to wait. */
 @Name("org.verbena.LadderMove")
 @Label("RDMA Ladder Move")
 @Category({"Verbena"})
-@Description("A client moved to a connection of a better rung, or did not; its requests and messages waited meanwhile")
+@Description("A client moved to a connection of a better rung, or stayed; its operations waited")
 @StackTrace(false)
 final class LadderMoveFlight extends Event {
     @Label("Remote Address")

@@ -51,7 +51,7 @@ public final class LadderOutbound {
     private final ChannelOutboundBuffer.MessageProcessor handOver = this::handOver0;
     private final ArrayDeque<Sent> handed = new ArrayDeque<>();
 
-    /** Set for the length of a walk through the outbound buffer. */
+    /** Set during a walk through the outbound buffer. */
     private @Nullable Channel receiver;
 
     /** How many of those that were handed over the walk still has to skip. */
@@ -59,14 +59,14 @@ public final class LadderOutbound {
 
     private boolean regardless;
 
-    /** Run once the rung has sent all that it has. */
+    /** Run once the rung has sent everything that it has. */
     private final ArrayDeque<Runnable> endings = new ArrayDeque<>(0);
 
     public LadderOutbound(Host host) {
         this.host = host;
     }
 
-    /** Hands over what the rung takes now. */
+    /** Hands over as much as the rung takes now. */
     public void handOverFlushed(ChannelOutboundBuffer outbound, Channel rung) {
         while (endings.isEmpty() && walk(outbound, rung)) {
             rung.flush(); // after which the rung may take more
@@ -84,7 +84,10 @@ public final class LadderOutbound {
         }
     }
 
-    /** Runs an action once the rung has sent, or failed to send, all that was handed over; nothing more is. */
+    /**
+     * Runs an action once the rung has sent, or failed to send, everything that was handed over; hands over nothing
+     * more.
+     */
     public void afterSent(Runnable ending) {
         endings.add(ending);
         settle0();
@@ -101,7 +104,7 @@ public final class LadderOutbound {
         try {
             outbound.forEachFlushedMessage(handOver);
         } catch (Exception impossible) {
-            throw new AssertionError(impossible); // handOver0 throws nothing that is checked
+            throw new AssertionError(impossible); // handOver0 throws no checked exception
         } finally {
             receiver = null;
         }
@@ -127,13 +130,13 @@ public final class LadderOutbound {
         }
         handed.add(sent);
         sent.addListener(onSent);
-        // The outbound buffer lets go of its reference when the promise is done, or when the channel is closed; this
-        // one is the rung's.
+        // The outbound buffer releases its reference when the promise is done, or when the channel is closed; this one
+        // is the rung's.
         rung.write(ReferenceCountUtil.retain(message), sent);
         return true;
     }
 
-    /** Tells how much of a file has left. */
+    /** Reports how much of a file has been sent. */
     private final class FileProgress implements ChannelProgressiveFutureListener {
         @Override
         public void operationProgressed(ChannelProgressiveFuture future, long progress, long total) {

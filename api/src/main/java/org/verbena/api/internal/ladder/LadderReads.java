@@ -6,8 +6,8 @@ import org.verbena.api.LadderSocketChannel;
 
 /**
  * How much a socket under a {@link LadderSocketChannel} reads at once. The socket's own auto-read is off, since it
- * reads when the channel above asks for it; Netty would read one buffer at a time then. So auto-read is that of the
- * channel above.
+ * reads when the channel above asks it to, and Netty would then read one buffer at a time. So this handle uses the
+ * auto-read of the channel above.
  */
 @SuppressWarnings("deprecation") // Netty's interface of that purpose
 public final class LadderReads extends RecvByteBufAllocator.DelegatingHandle {

@@ -13,12 +13,12 @@ import org.verbena.api.LadderSocketChannel;
 import org.verbena.api.ladder.LadderResult;
 
 /**
- * The only handler of a channel that a {@link LadderSocketChannel} uses: it brings what happens there to that one, in
- * order, and on that one's loop. Where both have one loop, that is a call; else it is a task for each batch of
+ * The only handler of a channel that a {@link LadderSocketChannel} uses: it forwards the rung's events to that channel,
+ * in order and on that channel's loop. If both have one loop, that is a call; otherwise it is a task for each batch of
  * messages. Event loop of the rung only.
  */
 public final class LadderRelay extends ChannelInboundHandlerAdapter {
-    /** The channel above. On its event loop, but for that itself. */
+    /** The channel above. Called on its event loop, except to get that loop. */
     public interface Host {
         EventLoop eventLoop();
 

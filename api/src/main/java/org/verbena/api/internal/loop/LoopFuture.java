@@ -14,11 +14,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A JDK future of an operation of this library, such as one that completes with a Netty future. Waiting for it on an
- * event loop is refused, and its {@code Async} methods without an executor run each stage on a virtual thread. The
- * stages that depend on it are of the same kind.
+ * event loop fails, and its {@code Async} methods without an executor run each stage on a virtual thread. So do the
+ * stages that depend on it.
  *
  * <p>Its owner may complete it before the operation does: by cancelling, by a timeout, by any method that the JDK has.
- * The operation is then given up, and a value that comes nevertheless is released.
+ * The operation is then given up, and a value that arrives nevertheless is released.
  */
 public class LoopFuture<T> extends CompletableFuture<T> {
     private static final Executor STAGES =
@@ -29,7 +29,7 @@ public class LoopFuture<T> extends CompletableFuture<T> {
             AtomicReferenceFieldUpdater.newUpdater(LoopFuture.class, Future.class, "source");
 
     /** The Netty future that completes it, until it has; null for others. */
-    @SuppressWarnings("rawtypes") // as the updater has it
+    @SuppressWarnings("rawtypes") // the updater's type
     private volatile @Nullable Future source;
 
     /** Creates one that nothing completes yet. */
@@ -52,7 +52,7 @@ public class LoopFuture<T> extends CompletableFuture<T> {
         return completable;
     }
 
-    /** One with the outcome of another, which need not be of this kind. */
+    /** Creates one with the outcome of another future of any kind. */
     public static <T> LoopFuture<T> of(CompletableFuture<T> other) {
         LoopFuture<T> same = new LoopFuture<>();
         other.whenComplete((value, failure) -> {
@@ -91,7 +91,7 @@ public class LoopFuture<T> extends CompletableFuture<T> {
         super.completeExceptionally(cause);
     }
 
-    /** Its owner has completed it: gives the operation up. */
+    /** Called when its owner has completed it: gives the operation up. */
     protected void stop() {
         Future<?> pending = source;
         if (pending != null) {
@@ -107,7 +107,7 @@ public class LoopFuture<T> extends CompletableFuture<T> {
         }
     }
 
-    // ---- what its owner may do
+    // ---- the owner's methods
 
     private boolean stopIf(boolean completed) {
         if (completed) {

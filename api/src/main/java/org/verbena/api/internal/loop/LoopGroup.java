@@ -10,8 +10,7 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * What the loops of a group have in common: their provider, why it was chosen, and the groups of the other providers
- * that a server listens with. The static methods ask for that of any loop, which may be of another kind of group. Any
- * thread.
+ * that a server listens with. The static methods return that for any loop, even of another kind of group. Any thread.
  */
 public final class LoopGroup {
     private final ProviderSet providers;
@@ -23,10 +22,10 @@ public final class LoopGroup {
     private volatile List<LoopGroup> companions = List.of();
 
     /**
-     * Of loops that are not made yet.
+     * Creates the part of loops that are not made yet.
      *
      * @param providers the first is that of the loops
-     * @param transferBudgetBytes what the channels of a loop may have out, for each device
+     * @param transferBudgetBytes how much the channels of a loop may have in flight, for each device
      */
     public LoopGroup(ProviderSet providers, long transferBudgetBytes) {
         this.providers = providers;

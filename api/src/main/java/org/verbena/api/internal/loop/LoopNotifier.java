@@ -8,8 +8,8 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Where the listeners of a future run: on its event loop, and when that has ended, which refuses tasks, on Netty's
- * global executor. So a listener is called whenever it was added. Any thread.
+ * Runs the listeners of a future: on its event loop, or, once the loop has ended and refuses tasks, on Netty's global
+ * executor. So every listener is called, whenever it was added. Any thread.
  */
 public final class LoopNotifier extends AbstractEventExecutor {
     private final EventLoop loop;
@@ -58,7 +58,7 @@ public final class LoopNotifier extends AbstractEventExecutor {
         return loop.terminationFuture();
     }
 
-    /** Never called: nobody is given this executor to end it. */
+    /** Never called: no one gets this executor to end it. */
     @Override
     public Future<?> shutdownGracefully(long quietPeriod, long timeout, TimeUnit unit) {
         throw new UnsupportedOperationException("end the event loop itself");

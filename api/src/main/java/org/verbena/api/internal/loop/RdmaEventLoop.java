@@ -33,11 +33,11 @@ import org.verbena.transport.spi.RdmaProvider;
  * which needs the loop.
  */
 public final class RdmaEventLoop extends SingleThreadIoEventLoop {
-    /** Those that run a loop now, of whatever group. */
+    /** The threads that run a loop now, of any group. */
     private static final Set<Thread> THREADS = ConcurrentHashMap.newKeySet();
 
     /**
-     * Closes a channel in place of {@code close()}, if another channel uses it and may have something for it to send.
+     * Closes a channel in place of {@code close()}, if another channel uses it and may still have data for it to send.
      */
     public static final AttributeKey<Consumer<Channel>> CLOSER = AttributeKey.valueOf(RdmaEventLoop.class, "closer");
 
@@ -48,7 +48,9 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /** The channels registered here, and what closes them at once. Event loop only. */
     private final Map<Channel, Runnable> channels = new HashMap<>();
 
-    /** What its channels may have out, for each device. Event loop only; an entry goes with its device. */
+    /**
+     * How much its channels may have in flight, for each device. Event loop only; an entry disappears with its device.
+     */
     private final Map<MemoryDomain, TransferBudget> budgets = new WeakHashMap<>();
 
     private final LoopStat stat = new LoopStat(this);
@@ -72,12 +74,12 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
         }
     }
 
-    /** Whether the calling thread is a loop, of whatever group. */
+    /** Whether the calling thread is a loop of any group. */
     public static boolean isCurrent() {
         return THREADS.contains(Thread.currentThread());
     }
 
-    /** Throws if the calling thread is an event loop, which has more to do than to wait. */
+    /** Throws if the calling thread is an event loop, which must not wait. */
     public static void checkMayWait() {
         if (isCurrent()) {
             throw new BlockingOperationException("do not wait on the event loop, which this future or others need: add"
@@ -108,12 +110,12 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
         return group;
     }
 
-    /** Where listeners of futures run that this loop completes, also when it has ended. */
+    /** Runs the listeners of futures that this loop completes, even when the loop has ended. */
     public LoopNotifier notifier() {
         return notifier;
     }
 
-    /** What {@code verbena stat} shows of the connections here. Event loop only. */
+    /** What {@code verbena stat} shows about the connections here. Event loop only. */
     public LoopStat stat() {
         return stat;
     }
@@ -174,7 +176,7 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
             try {
                 execute(() -> closeChannels0(unit.toNanos(quietPeriod), deadlineNanos));
             } catch (RejectedExecutionException ended) {
-                return terminationFuture(); // by shutdown(), meanwhile
+                return terminationFuture(); // shutdown() was called in the meantime
             }
         }
         return terminationFuture();
@@ -207,7 +209,7 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
 
     private void endNow0(long quietNanos, long deadlineNanos) {
         if (!isShuttingDown()) {
-            // Here, while what that entails may still be a task: Netty runs its hooks too late for that.
+            // Here, while tasks that this causes can still run: Netty runs its hooks too late for that.
             List.copyOf(channels.values()).forEach(Runnable::run);
             long leftNanos = Math.max(quietNanos, deadlineNanos - System.nanoTime());
             super.shutdownGracefully(quietNanos, leftNanos, TimeUnit.NANOSECONDS);
@@ -220,10 +222,10 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
     }
 
     /**
-     * A channel is being registered, and the promise has the outcome: it is taken unless the loop is ending.
+     * Registers a channel unless the loop is ending; the promise has the outcome.
      *
      * @param atShutdown closes the channel at once; run if the loop ends while it is here
-     * @return whether it was taken
+     * @return whether it was registered
      */
     public boolean enter0(Channel channel, Runnable atShutdown, ChannelPromise promise) {
         assert inEventLoop();

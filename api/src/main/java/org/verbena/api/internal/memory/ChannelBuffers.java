@@ -64,13 +64,13 @@ public final class ChannelBuffers {
         return made;
     }
 
-    /** What is not in use is given back now, the rest as it is released. */
+    /** Frees unused memory now, and the rest when it is released. */
     private void close() {
         sending.close();
         receiving.close();
     }
 
-    /** The sending pool, which handlers allocate from. */
+    /** The sending pool, from which handlers allocate. */
     public ByteBufAllocator allocator() {
         return sending.allocator();
     }

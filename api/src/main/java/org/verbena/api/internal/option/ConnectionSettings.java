@@ -9,13 +9,13 @@ import org.verbena.transport.spi.RdmaProvider;
 /** A channel's options, as far as connecting and accepting need them. */
 public interface ConnectionSettings {
     /**
-     * What the protocol needs of them.
+     * The options of the protocol.
      *
      * @throws IllegalArgumentException they do not fit together
      */
     MessageOptions messageOptions();
 
-    /** The keys of which a peer has to prove one; null for none. */
+    /** The keys, one of which a peer has to prove; null for none. */
     @Nullable PreSharedKeys preSharedKeys();
 
     /**
@@ -32,7 +32,7 @@ public interface ConnectionSettings {
      */
     byte[] acceptData(byte[] ofProtocol);
 
-    /** What a provider needs of them. */
+    /** The options of the provider. */
     EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData);
 
     /** The time limit for connecting; 0 for none. */

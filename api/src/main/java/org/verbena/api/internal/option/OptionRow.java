@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * One option of a kind of channel. A kind has a table of them, which its {@link TableConfig} reads.
  *
  * @param option its name and type
- * @param getter what it is set to, else its default; null for none
+ * @param getter returns its value, else its default; null for none
  * @param setter checks a value and keeps it
  * @param isListed whether it is among a channel's options; an option that is only refused is not
  * @param <T> the type of its values
@@ -91,7 +91,7 @@ public record OptionRow<T>(
         });
     }
 
-    /** This option, of which another form of the value is kept and given out, such as a copy. */
+    /** This option, which keeps and returns another form of the value, such as a copy. */
     public OptionRow<T> as(UnaryOperator<T> form) {
         return new OptionRow<>(
                 option,

@@ -14,8 +14,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The options of a channel by a table of its kind: what the table has no row for is left to one of Netty's own. Getters
- * and setters by name are here once for all kinds, and do what getting and setting the option does. Any thread.
+ * The options of a channel, by a table for its kind; a config of Netty has the options without a row. Getters and
+ * setters by name are here once for all kinds, and have the same effect as getting and setting the option. Any thread.
  *
  * @param <C> the interface of Netty's that the subclass implements, which setters return
  */
@@ -47,7 +47,7 @@ public abstract class TableConfig<C extends ChannelConfig> implements ChannelCon
      * Creates the options of a channel.
      *
      * @param table its rows, by option
-     * @param rest what has all other options
+     * @param rest has all other options
      */
     public TableConfig(Map<ChannelOption<?>, OptionRow<?>> table, ChannelConfig rest) {
         this.table = table;
@@ -55,7 +55,7 @@ public abstract class TableConfig<C extends ChannelConfig> implements ChannelCon
     }
 
     /**
-     * Creates what a channel has of Netty's.
+     * Creates the config of Netty's own options.
      *
      * @param channel the channel
      * @param stopReading called when auto-read is switched off
@@ -101,7 +101,7 @@ public abstract class TableConfig<C extends ChannelConfig> implements ChannelCon
         registeredAllocator = allocator;
     }
 
-    /** Whether registered memory goes before the allocator that the program has set. */
+    /** Whether registered memory takes precedence over the allocator that the program has set. */
     protected boolean prefersRegistered() {
         return false;
     }

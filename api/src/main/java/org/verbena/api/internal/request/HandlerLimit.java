@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Limits how many requests of a server are in handlers on virtual threads at once. The others wait, in the order of
- * their arrival, and those that find too many waiting are refused. Any thread.
+ * their arrival, and those that find the queue full are refused. Any thread.
  */
 public final class HandlerLimit {
     private final int maxRunning;
@@ -31,7 +31,7 @@ public final class HandlerLimit {
             return false;
         }
         queue.add(work);
-        if (tryEnter()) { // a handler has ended meanwhile, and may have found nobody waiting
+        if (tryEnter()) { // a handler may have ended just before, and found no request waiting
             ended();
         }
         return true;
@@ -58,10 +58,10 @@ public final class HandlerLimit {
                 return;
             }
             running.decrementAndGet();
-        } while (!queue.isEmpty() && tryEnter()); // it came just now, and saw no place
+        } while (!queue.isEmpty() && tryEnter()); // one was queued just now, and saw no free place
     }
 
-    /** How long the first that waits has waited; 0 if none does. */
+    /** How long the first waiting request has waited; 0 if there is none. */
     long longestWaitNanos(long nowNanos) {
         VirtualHandlers.Work first = queue.peek();
         return first == null ? 0 : Math.max(0, nowNanos - first.incoming().arrivedNanos());

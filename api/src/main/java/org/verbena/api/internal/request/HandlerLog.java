@@ -8,8 +8,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.stat.ConnectionStat;
 
 /**
- * Logs what a connection's handlers do wrong, at a limited rate: the operator of this end must see it, but a peer may
- * be able to cause it at will.
+ * Logs faults of a connection's handlers, at a limited rate: the operator of this end must see them, but a peer may be
+ * able to cause them at will.
  */
 public final class HandlerLog {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -18,8 +18,8 @@ public final class HandlerLog {
     private static final long FAILURE_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * How long handlers may keep a loop without a warning: peers and their timeouts notice such a pause, and a busy
-     * machine seldom makes one.
+     * How long handlers may occupy a loop without a warning: peers and their timeouts notice such a pause, and a busy
+     * machine seldom causes one.
      */
     public static final long SLOW_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -28,7 +28,7 @@ public final class HandlerLog {
 
     private static final AtomicLong LAST_SLOW_NANOS = new AtomicLong(System.nanoTime() - SLOW_INTERVAL_NANOS);
 
-    /** Of the whole process: what the peers of all connections take is one program's fault. */
+    /** For the whole process: replies that cannot be sent are one program's fault, on all connections. */
     private static final Interval REPLIES = new Interval();
 
     private final MessagePort port;
@@ -74,7 +74,7 @@ public final class HandlerLog {
         }
     }
 
-    /** Lets one of many failures through in each interval. */
+    /** Passes one of many failures in each interval. */
     private static final class Interval {
         private long lastNanos;
         private long notLogged;

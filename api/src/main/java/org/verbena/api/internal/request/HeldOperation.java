@@ -15,7 +15,7 @@ import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.transport.RequestException;
 
 /**
- * An operation that waits until its client has moved to another connection. A request's time runs meanwhile.
+ * An operation that waits until its client has moved to another connection. A request's time runs while it waits.
  *
  * @param <T> the result
  */
@@ -28,7 +28,7 @@ final class HeldOperation<T> extends DefaultPromise<T> {
     private final long beganNanos = System.nanoTime();
     private final @Nullable Future<?> timeout;
 
-    /** Written once, when it is started; read by who cancels. */
+    /** Written once, when it is started; read by the thread that cancels. */
     private volatile @Nullable Future<T> started;
 
     /** Where listeners run. Written before the operation gets its outcome. */
@@ -54,7 +54,7 @@ final class HeldOperation<T> extends DefaultPromise<T> {
         try {
             return loop.schedule(this::timeOut, timeoutNanos, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException ended) {
-            LOG.trace("the event loop has ended, and whoever moves the client fails the operation", ended);
+            LOG.trace("the event loop has ended, and the client's move fails the operation", ended);
             return null;
         }
     }
@@ -67,7 +67,7 @@ final class HeldOperation<T> extends DefaultPromise<T> {
         }
     }
 
-    /** Begins, unless it has its outcome. Called once, or {@link #giveUp} is. */
+    /** Begins, unless it has completed. Either this or {@link #giveUp} is called, once. */
     void start(Messenger messenger) {
         stopTimeout();
         if (isDone()) {

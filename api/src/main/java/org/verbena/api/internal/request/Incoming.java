@@ -10,12 +10,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** A message that arrived, and what answers it. Any thread. */
+/** An inbound message, and the methods that answer it. Any thread. */
 public final class Incoming {
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
-    /** Nobody handles it: it is a request that is answered when the messages in front of it have been handled. */
+    /** It has no handler: it is a request that is answered when the messages before it have been handled. */
     private final boolean fence;
 
     /** The peer knows that it may be refused. */
@@ -76,7 +76,7 @@ public final class Incoming {
         return new Incoming(messenger, correlation, true, false, true, arrivedNanos, timeNanos);
     }
 
-    /** What the program sees of it, for its maker; null at first. */
+    /** The object by which the program sees it; null at first. */
     private @Nullable Object seen;
 
     public boolean isRequest() {
@@ -160,14 +160,14 @@ public final class Incoming {
         messenger.send(Messenger.REPLY, correlation, Unpooled.EMPTY_BUFFER);
     }
 
-    /** Tells the peer that the handler failed, if it still waits for a reply. */
+    /** Sends the handler's failure to the peer, if it still waits for a reply. */
     void fail(Throwable cause) {
         if (request && replied.compareAndSet(false, true)) {
             messenger.sendFailure(correlation, cause);
         }
     }
 
-    /** Tells the peer that the server is overloaded, if it still waits for a reply. */
+    /** Sends a refusal to the peer, because the server is overloaded, if the peer still waits for a reply. */
     void refuse(long retryAfterNanos) {
         if (request && replied.compareAndSet(false, true)) {
             messenger.sendOverloaded(correlation, refusable, retryAfterNanos);
@@ -183,7 +183,7 @@ public final class Incoming {
     }
 
     /**
-     * What the program sees of it. Messages that are handled one after another on a loop are seen as the same object.
+     * The object by which the program sees it. Messages that are handled one after another on a loop share one object.
      */
     public <T> T seenAs(Class<T> type, Function<Incoming, T> maker) {
         Object known = seen;

@@ -18,15 +18,15 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.RdmaClient;
 
 /**
- * Where an {@link RdmaClient}'s operations go: to its connection, and while it moves to another one, into a queue.
+ * Directs an {@link RdmaClient}'s operations: to its connection, or, while it moves to another one, into a queue.
  *
  * <pre>{@code
  * OPEN --hold--> EMPTYING --the last caller has left--> HOLDING --release, and the queue is empty--> OPEN
  * }</pre>
  *
- * <p>Once the last caller has left, all that was begun before is on its way to the loop of the old connection, in
- * order, and nothing follows it. What is in the queue is begun in order, on the loop of the connection that it is
- * released to; nothing overtakes it, since the queue is open until it is empty. No callback runs under the lock.
+ * <p>Once the last caller has left, all operations begun before have been passed to the loop of the old connection, in
+ * order, and none follows. Queued operations begin in order, on the loop of the connection to which they are released;
+ * none overtakes another, since the queue stays open until it is empty. No callback runs under the lock.
  */
 public final class Links {
     private static final Logger LOG = LoggerFactory.getLogger(Links.class);
@@ -38,7 +38,7 @@ public final class Links {
 
     private final LongAdder lateReplies = new LongAdder();
 
-    /** How many threads begin an operation just now, doubled, and whether further ones have to be held. */
+    /** How many threads are beginning an operation, doubled, and whether further ones have to be held. */
     private final AtomicInteger callers = new AtomicInteger();
 
     private final Object lock = new Object();
@@ -47,7 +47,7 @@ public final class Links {
     private @Nullable EventLoop holdingFor;
     private List<HeldOperation<?>> held = new ArrayList<>();
 
-    // Written by whoever moves the client, one thing at a time; read by any thread.
+    // Written by the client's move, one change at a time; read by any thread.
     private volatile boolean moves;
     private volatile @Nullable Link link;
     private volatile Runnable onQuiet = () -> {};
@@ -66,7 +66,7 @@ public final class Links {
         link = first;
     }
 
-    /** The client stays where it is from now on, and callers are no longer counted. */
+    /** The client keeps its connection from now on, and callers are no longer counted. */
     public void settle() {
         moves = false;
     }
@@ -87,9 +87,9 @@ public final class Links {
 
     // ---- operations
 
-    /** Sends a message that a handler sends to the peer of its connection. */
+    /** Sends a handler's message to the peer of its connection. */
     Future<Void> send(Messenger from, @Nullable ByteBuf message) {
-        return link == null // nothing moves before the client has its first connection
+        return link == null // the client does not move before it has its first connection
                 ? Operation.SEND.start(from, message, 0)
                 : start(Operation.SEND, message, 0);
     }
@@ -157,13 +157,13 @@ public final class Links {
         }
     }
 
-    // ---- for whoever moves the client
+    // ---- called by the client's move
 
     /**
-     * Holds what is asked for from now on.
+     * Holds operations from now on.
      *
-     * @param loop on which futures of what is held complete
-     * @param quiet run once, on any thread, when all that was asked for before is on its way
+     * @param loop on which futures of held operations complete
+     * @param quiet run once, on any thread, when all earlier operations have been passed to the connection's loop
      */
     public void hold(EventLoop loop, Runnable quiet) {
         synchronized (lock) {
@@ -176,9 +176,9 @@ public final class Links {
     }
 
     /**
-     * Begins with what was held, and holds no more. Called when all is quiet.
+     * Begins the held operations, and holds no more. Called after {@code quiet} has run.
      *
-     * @param to the connection that it goes to, as what follows does
+     * @param to the connection for them and for later ones
      * @param open run once, on that connection's loop, when nothing is held any more
      */
     public void release(Link to, Runnable open) {
@@ -191,7 +191,7 @@ public final class Links {
         }
     }
 
-    /** A turn for what is there, so that the loop does other things before what comes meanwhile. */
+    /** Begins the operations that are queued now; later ones get another task, so that the loop can do other work. */
     private void release0(Link to, Runnable open) {
         List<HeldOperation<?>> batch = take(to, false);
         if (batch.isEmpty()) {
@@ -204,14 +204,14 @@ public final class Links {
         release(to, open);
     }
 
-    /** Nobody is left to move the client: fails what is held, and what follows goes to a connection. */
+    /** The client can no longer move: fails held operations, and later ones go to a connection. */
     public void giveUp(Link to) {
         for (HeldOperation<?> operation : take(to, true)) {
             operation.giveUp(new ClosedChannelException());
         }
     }
 
-    /** What is held; if that is nothing, or must be, the queue ends. */
+    /** Takes the held operations; if there are none, or this is the last call, the queue ends. */
     private List<HeldOperation<?>> take(Link to, boolean last) {
         synchronized (lock) {
             List<HeldOperation<?>> batch = held;

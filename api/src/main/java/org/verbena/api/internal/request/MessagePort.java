@@ -9,21 +9,24 @@ import org.verbena.transport.spi.RateLimitedLog;
 public interface MessagePort {
     Channel channel();
 
-    /** Has room for a header in front of the program's bytes, before the connection is made. Event loop only. */
+    /** Reserves room for a header in front of the program's bytes, before the connection is made. Event loop only. */
     void reserveHeader0(int bytes);
 
-    /** What this end's program tells the peer's in the handshake, before the connection is made. Event loop only. */
+    /**
+     * Sets the features that this end's program announces in the handshake, before the connection is made. Event loop
+     * only.
+     */
     void announce0(int features);
 
     /** Whether the peer's program announced this feature. Event loop only, once active. */
     boolean peerTakes0(int feature);
 
-    /** When the message began to come that is being read, as far as this end can tell. Event loop only. */
+    /** When the first part of the message that is being read arrived, as far as this end knows. Event loop only. */
     long arrivalNanos0();
 
-    /** What {@code verbena stat} shows of the channel; null if nothing. Any thread. */
+    /** What {@code verbena stat} shows about the channel; null if nothing. Any thread. */
     @Nullable ConnectionStat stat();
 
-    /** Where a server says what strangers do; null for a channel that has connected. Any thread. */
+    /** A server's log of what unauthenticated peers cause; null for a channel that has connected. Any thread. */
     @Nullable RateLimitedLog strangers();
 }

@@ -40,13 +40,13 @@ import org.verbena.transport.spi.RateLimitedLog;
  * | kind | correlation      | payload ...     big endian; correlation is 0 for plain messages
  * }</pre>
  *
- * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds. It
- * goes only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers
- * only timed requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
+ * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds.
+ * Clients send it only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} it. A refusal answers only timed
+ * requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
  *
- * <p>A fence asks for an empty reply when the messages in front of it have been handled, and a leave has the server
- * close the connection. They go to servers that {@linkplain #TAKES_FENCES announced} it, from a client that
- * moves to another connection.
+ * <p>A fence asks for an empty reply when the messages before it have been handled, and a leave makes the server close
+ * the connection. A client that moves to another connection sends them, only to servers that {@linkplain #TAKES_FENCES
+ * announced} them.
  */
 public final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -60,16 +60,16 @@ public final class Messenger extends ChannelDuplexHandler {
     static final int FENCE = 6;
     static final int LEAVE = 7;
 
-    /** What a server announces in the handshake: it takes requests that say how long their client waits. */
+    /** The feature of a server that accepts requests with a time limit; announced in the handshake. */
     static final int TAKES_TIMED_REQUESTS = 1;
 
-    /** The same: it answers a fence, and closes when its client leaves. */
+    /** The feature of a server that answers fences, and closes when its client leaves. */
     public static final int TAKES_FENCES = 2;
 
     private static final int HEADER_BYTES = 8;
     private static final int TIME_BYTES = 4;
 
-    /** The most that fits there, which stands for all longer times: more than an hour, and no deadline. */
+    /** The largest value that fits, which stands for all longer times: more than an hour, and no deadline. */
     private static final long UNLIMITED_MICROS = 0xffff_ffffL;
 
     /** For messages of other kinds. */
@@ -78,7 +78,7 @@ public final class Messenger extends ChannelDuplexHandler {
     private static final int KIND_SHIFT = 56;
     static final long CORRELATION_MASK = (1L << KIND_SHIFT) - 1;
 
-    /** Up to this size, copying a message behind its header is cheaper than sending it in two pieces. */
+    /** Up to this size, copying a message behind its header is cheaper than sending it with two SGEs. */
     private static final int COPIED_BYTES = 2048;
 
     /** How much of an exception's text is sent to the peer, in characters. */
@@ -94,7 +94,7 @@ public final class Messenger extends ChannelDuplexHandler {
      */
     private final boolean pausesReading;
 
-    /** Whether a peer whose request failed is told what the handler threw. */
+    /** Whether to send the handler's exception to a peer whose request failed. */
     private final boolean describesFailures;
 
     /** Runs the handler on virtual threads, if that was requested; else null. */
@@ -103,16 +103,16 @@ public final class Messenger extends ChannelDuplexHandler {
     private final HandlerLog log;
     private final RequestCounters counters;
 
-    /** Says which requests have waited too long; null to refuse none for that. */
+    /** Determines which requests have waited too long; null to refuse none for that. */
     private final @Nullable QueueAge queueAge;
 
-    /** Where the listeners of this connection's futures run. */
+    /** Runs the listeners of this connection's futures. */
     private final EventExecutor notifier;
 
     private final SendLimit limit;
     private final Requests requests;
 
-    /** Where a client's messages go, which may be another connection than this one by then; null for a server's. */
+    /** Directs a client's messages, which may go to another connection than this one by then; null for a server's. */
     private final @Nullable Links links;
 
     // Written by the loop, read by any thread.
@@ -133,10 +133,10 @@ public final class Messenger extends ChannelDuplexHandler {
 
     private boolean inRead;
 
-    /** The pipeline has asked for more, which waits until the peer takes what it is sent and handlers keep up. */
+    /** The pipeline has requested a read, which waits until the peer accepts data and handlers keep up. */
     private boolean isReadHeld;
 
-    /** It was auto-read that asked. */
+    /** Auto-read requested it. */
     private boolean isHeldByAutoRead;
 
     private Messenger(MessagePort port, Serving serving, @Nullable Links links) {
@@ -163,7 +163,9 @@ public final class Messenger extends ChannelDuplexHandler {
         return new Messenger(port, serving, null);
     }
 
-    /** Only servers have requests to take. The connection is not made before its handlers are there. */
+    /**
+     * Announces features, since only servers accept requests. The connection is made only after its handlers are added.
+     */
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
         self = context;
@@ -182,7 +184,7 @@ public final class Messenger extends ChannelDuplexHandler {
         return port.peerTakes0(feature);
     }
 
-    /** What {@code verbena stat} shows of the channel; null if nothing. Any thread. */
+    /** What {@code verbena stat} shows about the channel; null if nothing. Any thread. */
     @Nullable ConnectionStat stat() {
         return port.stat();
     }
@@ -202,13 +204,13 @@ public final class Messenger extends ChannelDuplexHandler {
         return LoopFuture.of(future);
     }
 
-    /** Where the listeners of this connection's futures run: they are called whether or not its loop has ended. */
+    /** Runs the listeners of this connection's futures: they are called whether or not its loop has ended. */
     EventExecutor notifier() {
         return notifier;
     }
 
     /**
-     * Sends what counts against no limit.
+     * Sends a message that counts against no limit.
      *
      * @param payload its ownership is taken
      * @return done when the send has completed
@@ -238,14 +240,14 @@ public final class Messenger extends ChannelDuplexHandler {
         return send(MESSAGE, 0, NO_TIME, payload, new Counted(bytes));
     }
 
-    /** Sends a message of a handler's own, from a client on the connection that it has by now. */
+    /** Sends a handler's own message; a client sends it on its current connection. */
     Future<Void> sendMessage(@Nullable ByteBuf payload) {
         return links == null ? message(payload) : links.send(this, payload);
     }
 
     /**
-     * Sends the reply to a request that arrived then. If it cannot be sent, the request fails at once. It counts, and
-     * is never refused: the peer has asked for it.
+     * Sends the reply to a request that arrived then. If it cannot be sent, the request fails at once. It counts but is
+     * never refused, since the peer has requested it.
      */
     Future<Void> reply(long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
         int bytes = payload == null ? 0 : payload.readableBytes();
@@ -276,8 +278,8 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * What a program writes to the channel, as Netty's {@code ChannelGroup} does for all of a server's connections, is
-     * a message to the peer's handler.
+     * A buffer that a program writes to the channel, or through Netty's {@code ChannelGroup} to all of a server's
+     * connections, is a message to the peer's handler.
      */
     @Override
     public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
@@ -337,7 +339,7 @@ public final class Messenger extends ChannelDuplexHandler {
         send(FAILURE, correlation, Unpooled.wrappedBuffer(text.getBytes(StandardCharsets.UTF_8)));
     }
 
-    /** A reply cannot be sent: the request fails, if the peer can still learn of it. Any thread. */
+    /** A reply cannot be sent: the request fails, if a failure can still be sent. Any thread. */
     void replyFailed(long correlation, Throwable cause) {
         if (!isGone()) {
             log.replyFailed(cause);
@@ -350,7 +352,7 @@ public final class Messenger extends ChannelDuplexHandler {
         return closedHere || !channel.isActive();
     }
 
-    /** Tells the peer that its request was not begun: in words if it does not know refusals. */
+    /** Sends a refusal, or a failure with text to a peer that does not know refusals: the request was not begun. */
     void sendOverloaded(long correlation, boolean refusable, long retryAfterNanos) {
         if (refusable) {
             sendTimed(OVERLOADED, correlation, retryAfterNanos, Unpooled.EMPTY_BUFFER);
@@ -430,11 +432,11 @@ public final class Messenger extends ChannelDuplexHandler {
             }
             boolean isClosed = cause instanceof ClosedChannelException
                     || cause instanceof RejectedExecutionException
-                    || cause.getClass() == ConnectionException.class; // one end had closed, and the channel not yet
+                    || cause.getClass() == ConnectionException.class; // one end had closed, but the channel had not yet
             return isClosed ? closed("send", cause) : cause;
         }
 
-        /** It is about to have its outcome, before anyone can see that. May be called more than once. */
+        /** Called before its outcome becomes visible. May be called more than once. */
         void ending() {}
 
         @Override
@@ -476,7 +478,7 @@ public final class Messenger extends ChannelDuplexHandler {
         }
     }
 
-    /** In the user's bytes: the limit that goes over the wire has room for the header. */
+    /** Counts the user's bytes: the limit in the handshake includes the header. */
     private static MessageTooLargeException tooLarge(long bytes, long limitBytes) {
         return new MessageTooLargeException(
                 "a message of " + bytes + " bytes is over the peer's limit of " + limitBytes
@@ -549,12 +551,12 @@ public final class Messenger extends ChannelDuplexHandler {
         return requests.fence(timeoutNanos);
     }
 
-    /** Has the server close the connection when the last request has its outcome. No request may follow. Any thread. */
+    /** Makes the server close the connection when the last request has completed. No request may follow. Any thread. */
     public void leave() {
         requests.leave();
     }
 
-    // ---- what comes in
+    // ---- inbound
 
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
@@ -596,7 +598,7 @@ public final class Messenger extends ChannelDuplexHandler {
                 + " use one, or serve it with a plain RdmaChannel");
     }
 
-    /** The time that timed requests and refusals have behind their header. */
+    /** Reads the time behind the header of timed requests and refusals. */
     private static long readMicros(int kind, ByteBuf frame) {
         if (frame.readableBytes() < TIME_BYTES) {
             int bytes = HEADER_BYTES + frame.readableBytes();
@@ -628,8 +630,8 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * Runs the handler, unless nobody waits for its reply any more or too many wait for theirs, then releases its
-     * message. Of a connection that is gone, messages are handled and requests are not. On the loop, or on a virtual
+     * Runs the handler, unless its client no longer waits for the reply or the server is overloaded, then releases its
+     * message. On a connection that is gone, messages are handled and requests are not. On the loop, or on a virtual
      * thread.
      */
     void handle(Incoming incoming, ByteBuf message) {
@@ -686,7 +688,7 @@ public final class Messenger extends ChannelDuplexHandler {
         context.fireChannelWritabilityChanged();
     }
 
-    /** Reads as long as the peer accepts what it is sent and handlers keep up. */
+    /** Reads as long as the peer accepts data and handlers keep up. */
     @Override
     public void read(ChannelHandlerContext context) {
         if (isPaused0()) {
@@ -701,11 +703,11 @@ public final class Messenger extends ChannelDuplexHandler {
         return pausesReading && (!channel.isWritable() || (virtual != null && virtual.isFull0()));
     }
 
-    /** What made reading wait may be over. */
+    /** Resumes reading if its cause to wait is gone. */
     void updateReading0() {
         if (isReadHeld && !isPaused0()) {
             isReadHeld = false;
-            if (!isHeldByAutoRead || channel.config().isAutoRead()) { // the program may have switched it off meanwhile
+            if (!isHeldByAutoRead || channel.config().isAutoRead()) { // the program may have switched it off by now
                 self.read();
             }
         }

@@ -13,7 +13,7 @@ import org.verbena.transport.ConnectionException;
 
 /**
  * Looks up names of hosts within a time. The system's resolver can neither be limited nor interrupted, so it runs on a
- * thread of its own, one for each name however many ask for it, and whoever asks may leave before it has answered.
+ * separate thread, one for each name even if several callers look it up, and a caller may leave before it has answered.
  */
 public final class NameLookup {
     /** The system's. */
@@ -32,10 +32,10 @@ public final class NameLookup {
     }
 
     /**
-     * Waits for the addresses of a host. An address is its own, without a look-up.
+     * Waits for the addresses of a host. An address needs no look-up.
      *
      * @param purpose begins the message of a failure
-     * @param limitNanos how long it may take; 0 for as long as the resolver takes
+     * @param limitNanos how long it may take; 0 for no limit
      * @return one or more, in the resolver's order
      * @throws ConnectionException there are none, not in that time, or the thread was interrupted
      */

@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a client asks of its connection.
+ * An operation of a client on its connection.
  *
  * @param <T> the result
  */

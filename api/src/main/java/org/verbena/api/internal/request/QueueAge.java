@@ -3,13 +3,13 @@ package org.verbena.api.internal.request;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Tells a standing queue from a burst by how long requests have waited when their turn comes. The idea is that of CoDel
- * (RFC 8289): after a burst some request soon finds the queue short, so only a queue that is too long throughout an
- * interval is a standing one. While it is, requests that have waited twice the target are refused, as servers of
- * Facebook do ("Fail at Scale", ACM Queue 13.8). That needs neither a rate nor a length that would have to suit the
- * handler, and keeps the queue in order.
+ * Distinguishes a standing queue from a burst by how long requests have waited when they are taken. The idea is that of
+ * CoDel (RFC 8289): after a burst some request soon finds the queue short, so only a queue that is too long throughout
+ * an interval is a standing one. While it is, requests that have waited twice the target are refused, as servers of
+ * Facebook do ("Fail at Scale", ACM Queue 13.8). That needs neither a rate nor a length to be fitted to the handler,
+ * and keeps the queue in order.
  *
- * <p>Any thread. Threads that meet may let a value be lost, which ends a state an interval early or late.
+ * <p>Any thread. A race between threads may lose a value, which ends a state an interval early or late.
  */
 public final class QueueAge {
     private static final int REFUSED_TARGETS = 2;
@@ -24,7 +24,7 @@ public final class QueueAge {
     private volatile boolean standing;
 
     /**
-     * Begins with a queue that is not standing.
+     * Starts without a standing queue.
      *
      * @param targetNanos a wait that is acceptable at any time
      * @param intervalNanos how long waits may be longer than that in a burst
@@ -36,12 +36,12 @@ public final class QueueAge {
         intervalEndNanos = new AtomicLong(nowNanos + intervalNanos);
     }
 
-    /** Takes note of a request's wait; returns whether it is to be refused. */
+    /** Records a request's wait; returns whether to refuse the request. */
     boolean refuses(long waitedNanos, long nowNanos) {
         long endNanos = intervalEndNanos.get();
         long overNanos = nowNanos - endNanos;
         if (overNanos >= 0 && intervalEndNanos.compareAndSet(endNanos, nowNanos + intervalNanos)) {
-            // What was before a whole interval without requests says nothing about now.
+            // Waits before a whole interval without requests say nothing about now.
             standing = overNanos < intervalNanos && leastNanos != Long.MAX_VALUE && leastNanos > targetNanos;
             leastNanos = waitedNanos;
         } else if (waitedNanos < leastNanos) {

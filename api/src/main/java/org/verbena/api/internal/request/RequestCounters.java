@@ -4,7 +4,10 @@ import java.util.concurrent.atomic.LongAdder;
 import org.verbena.api.internal.stat.ProviderAccount;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** The requests that did not reach their handler, of one server or client and in its provider's figures. Any thread. */
+/**
+ * Counts requests that did not reach their handler, for one server or client and in its provider's statistics. Any
+ * thread.
+ */
 public final class RequestCounters {
     private final ProviderAccount account;
     private final LongAdder expired;
@@ -22,7 +25,7 @@ public final class RequestCounters {
         this.abandoned = abandoned;
     }
 
-    /** The same of this server, in the figures of another of its providers. */
+    /** The same counters of this server, with the statistics of another of its providers. */
     public RequestCounters in(RdmaProvider provider) {
         ProviderAccount other = ProviderAccount.of(provider);
         return other == account ? this : new RequestCounters(other, expired, overloaded, abandoned);

@@ -37,7 +37,7 @@ public final class Requests {
     private final Channel channel;
     private final SendLimit limit;
 
-    /** Says which requests are sent again; null for none. */
+    /** Determines which requests are sent again; null for none. */
     private final @Nullable Retries retries;
 
     private final LongAdder lateReplies;
@@ -111,7 +111,7 @@ public final class Requests {
         });
     }
 
-    /** Has the server close the connection when the last request has its outcome. No request may follow. Any thread. */
+    /** Makes the server close the connection when the last request has completed. No request may follow. Any thread. */
     void leave() {
         try {
             channel.eventLoop().execute(() -> {
@@ -184,7 +184,7 @@ public final class Requests {
         /** Completes the request with the reply, which it now owns. */
         abstract void answer0(ByteBuf reply);
 
-        /** Fails before anything is sent, and waits to be sent no more. */
+        /** Fails before anything is sent. */
         private void giveUp(Throwable cause) {
             limit.giveBack(bytes);
             drop(cause);
@@ -238,7 +238,7 @@ public final class Requests {
                     : messenger.send(Messenger.REQUEST, correlation, payload);
         }
 
-        /** It has taken its room. */
+        /** Sends it, once it counts against the limit. */
         private void send0(ByteBuf payload, long timeNanos) {
             post0(payload, timeNanos).addListener(sent -> {
                 limit.giveBack(bytes);
@@ -265,8 +265,8 @@ public final class Requests {
         }
 
         /**
-         * The server has refused it. If it may be sent again within its time, it is, with a number of its own that
-         * waits for its reply from now on, so that it ends with its time or with the connection.
+         * The server has refused it. If it may be sent again within its time, sends it with a new number, under which
+         * it waits for its reply from now on, so that it ends with its time or with the connection.
          */
         boolean sendsAgain0(long hintNanos) {
             if (retries == null || kept == null || isDone()) {
@@ -285,7 +285,7 @@ public final class Requests {
 
         private void sendAgain0() {
             ByteBuf payload = kept;
-            if (payload != null) { // else it has its outcome
+            if (payload != null) { // else it has completed
                 limit.take(bytes);
                 send0(payload.retainedDuplicate(), Math.max(0, deadlineNanos - System.nanoTime()));
             }
@@ -305,7 +305,7 @@ public final class Requests {
         }
     }
 
-    /** A request whose reply is copied out of its Netty buffer. */
+    /** A request whose reply is copied from its Netty buffer. */
     private abstract class CopyingRequest<T> extends Request<T> {
         CopyingRequest(@Nullable ByteBuf message, long timeoutNanos) {
             super(message, timeoutNanos);
@@ -364,7 +364,9 @@ public final class Requests {
 
     // ---- outcomes
 
-    /** The request of an answer, which it has; null, and the answer released, if it has its outcome already. */
+    /**
+     * Removes and returns the request of an answer; if it has already completed, returns null and releases the answer.
+     */
     private @Nullable Request<?> answeredBy0(long correlation, ByteBuf answer, long arrivedNanos) {
         Request<?> request = awaiting0(correlation, answer);
         if (request != null) {
@@ -389,7 +391,7 @@ public final class Requests {
         return request;
     }
 
-    /** The reply has come, which is taken. */
+    /** The reply has arrived; takes ownership of it. */
     void answered0(long correlation, ByteBuf reply, long arrivedNanos) {
         Request<?> request = answeredBy0(correlation, reply, arrivedNanos);
         if (request != null) {
@@ -397,7 +399,7 @@ public final class Requests {
         }
     }
 
-    /** The peer's handler has failed; in words why, if it says so. */
+    /** The peer's handler has failed; the text gives the reason, if the peer sent it. */
     void failed0(long correlation, ByteBuf words, long arrivedNanos) {
         Request<?> request = answeredBy0(correlation, words, arrivedNanos);
         if (request != null) {

@@ -4,17 +4,18 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Whether and when a client sends requests again that its server has refused. Retries are a load, too: in the long run
- * they may be a tenth of what is answered, and a few more in a burst, as with gRPC's retry throttling. Event loop only.
+ * Decides whether and when a client sends refused requests again. Retries are load, too: in the long run at most a
+ * tenth as many as the requests that are answered, plus a few in a burst, as with gRPC's retry throttling. Event loop
+ * only.
  */
 public final class Retries {
-    /** What a retry costs, in replies. */
+    /** The price of a retry, in replies. */
     public static final int REPLIES_PER_RETRY = 10;
 
-    /** Retries that are saved up while all goes well, and had at first. */
+    /** Retries that can be saved up, and that are available at first. */
     public static final int BURST = 10;
 
-    /** Where the server has no hint, so that it is not asked again at once. */
+    /** The delay if the server gives no hint, so that requests are not repeated at once. */
     private static final long LEAST_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** A longer wait would not spread clients any further. */
@@ -32,7 +33,7 @@ public final class Retries {
         saved = Math.min(saved + 1, BURST * REPLIES_PER_RETRY);
     }
 
-    /** Whether a request may be sent again that has been so many times; it is counted as sent. */
+    /** Whether to send a request again that has already been sent again this often; if so, counts it. */
     boolean tryTake(int already) {
         if (already >= mostPerRequest || saved < REPLIES_PER_RETRY) {
             return false;
@@ -41,7 +42,7 @@ public final class Retries {
         return true;
     }
 
-    /** How long to wait: no less than the server's hint, twice as long each time, and up to as long again at random. */
+    /** How long to wait: at least the server's hint, doubled each time, plus up to the same time at random. */
     static long delayNanos(long hintNanos, int already) {
         long nanos = Math.max(hintNanos, LEAST_NANOS);
         for (int i = 0; i < already && nanos < MOST_NANOS; i++) {

@@ -4,13 +4,13 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.SendLimitException;
 
-/** Counts what waits to be sent on a connection, and how long it is, and says when that is too much. Any thread. */
+/** Counts messages that wait to be sent on a connection, and their bytes, against a limit. Any thread. */
 public final class SendLimit {
     /**
      * The bounds.
      *
      * @param messages the most that may wait
-     * @param bytes the most that these may have together; a message that waits for no other may be longer
+     * @param bytes the most that these may have together; a message may be longer if no other waits
      */
     public record Bounds(int messages, long bytes) {
         /** Far more than fills any link, and far less than the memory that all connections share. */
@@ -32,7 +32,7 @@ public final class SendLimit {
     private static final long BYTES_MASK = (1L << BYTES_BITS) - 1;
     private static final long ONE_MESSAGE = 1L << BYTES_BITS;
 
-    /** Half of what fits, since what is never refused counts as well. */
+    /** Half of what fits, since messages that are never refused count as well. */
     private static final long MOST_BYTES = 1L << (BYTES_BITS - 1);
 
     private static final int MOST_MESSAGES = 1 << 22;
@@ -44,12 +44,12 @@ public final class SendLimit {
         this.bounds = bounds;
     }
 
-    /** Takes room for a message, whether there is some or not. */
+    /** Counts a message, even beyond the limit. */
     void take(int bytes) {
         pending.addAndGet(ONE_MESSAGE + bytes);
     }
 
-    /** Takes room for a message if there is some. */
+    /** Counts a message if there is room for it. */
     boolean tryTake(int bytes) {
         long now = pending.addAndGet(ONE_MESSAGE + bytes);
         int messages = (int) (now >>> BYTES_BITS);

@@ -11,7 +11,7 @@ public final class ServerChildren {
     private final Set<Channel> open = ConcurrentHashMap.newKeySet();
     private volatile boolean closing;
 
-    /** One that was accepted, before its handshake. It is closed if the server closes. */
+    /** Adds an accepted connection, before its handshake. It is closed if the server closes. */
     public void add(Channel child) {
         open.add(child);
         child.closeFuture().addListener(closed -> open.remove(child));
@@ -20,7 +20,7 @@ public final class ServerChildren {
         }
     }
 
-    /** Closes them, and those that come. Done when all that there are have closed. */
+    /** Closes them, and any that are added later. Done when all of the present ones have closed. */
     public CompletableFuture<Void> close() {
         closing = true;
         return LoopFuture.of(

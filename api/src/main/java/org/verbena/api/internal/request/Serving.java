@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param handler gets them
  * @param virtualThreads whether it runs on virtual threads
- * @param describesFailures whether a peer whose request failed is told what the handler threw
+ * @param describesFailures whether to send the handler's exception to a peer whose request failed
  * @param counters of the requests that do not reach the handler
- * @param queueAge says which requests have waited too long; null to refuse none for that
+ * @param queueAge determines which requests have waited too long; null to refuse none for that
  * @param limit of handlers on virtual threads; null for none
  * @param retries of this end's own requests; null for none
  * @param bounds of what may wait to be sent
@@ -28,7 +28,7 @@ public record Serving(
     /** Gets messages, on the loop or on a virtual thread. */
     public interface Handler {
         /**
-         * A message has come.
+         * Handles a message.
          *
          * @param message released when this returns
          * @throws Exception the handler has failed

@@ -32,7 +32,7 @@ public final class ShortForm {
     /** Long enough for CLOSE frames in flight. */
     public static final int CLOSE_MILLIS = 5_000;
 
-    /** How long connecting may take if the program says nothing: Netty's default. */
+    /** How long connecting may take by default: Netty's default. */
     public static final int CONNECT_MILLIS = 30_000;
 
     private static final int MAX_PORT = 65_535;
@@ -52,8 +52,8 @@ public final class ShortForm {
     }
 
     /**
-     * Throws if the calling thread has been interrupted. Nothing is begun then: what the first use of a provider reads
-     * and opens may be closed by the interrupt.
+     * Throws if the calling thread has been interrupted. Nothing is begun then, since the interrupt could close the
+     * files that the first use of a provider opens.
      */
     public static void checkNotInterrupted(String purpose) {
         if (Thread.currentThread().isInterrupted()) {
@@ -84,8 +84,8 @@ public final class ShortForm {
     }
 
     /**
-     * Makes a channel and waits until it is on its loop. A bootstrap that goes on to connect or to bind by itself does
-     * so in a listener, which a loop that ends in between never calls.
+     * Makes a channel and waits until it is on its loop. A bootstrap that connects or binds by itself does so in a
+     * listener, which a loop that ends in between never calls.
      *
      * @throws ConnectionException the loops have ended
      */
@@ -113,7 +113,7 @@ public final class ShortForm {
      * Waits until a channel is registered, connected or bound.
      *
      * @param future of a channel, or with one as its value; given up if the thread is interrupted
-     * @param loops complete it; if they end without having done so, nobody will
+     * @param loops complete it; if they end without doing so, no one will
      * @throws ConnectionException it is not, or the thread was interrupted
      */
     public static void await(String purpose, Future<?> future, EventExecutorGroup loops) {
@@ -188,7 +188,7 @@ public final class ShortForm {
         return LoopFuture.of(future).handle((value, failure) -> null);
     }
 
-    /** For options out of a map, where each value has its option's type. */
+    /** For options from a map, where each value has its option's type. */
     @SuppressWarnings("unchecked")
     public static ChannelOption<Object> untyped(ChannelOption<?> option) {
         return (ChannelOption<Object>) option;

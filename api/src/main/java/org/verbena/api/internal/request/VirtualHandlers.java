@@ -13,16 +13,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs a connection's handler on virtual threads: each request on one of its own, all other messages on one after
- * another, in order.
+ * Runs a connection's handler on virtual threads: each request on its own thread, all other messages one after another,
+ * in order.
  */
 public final class VirtualHandlers {
     private static final Logger LOG = LoggerFactory.getLogger(VirtualHandlers.class);
 
     /**
      * How many of a connection's messages may be in handlers or wait for one. At this limit the connection is not read
-     * until half of them are done, so that slow handlers slow a client down as a blocked loop does. A virtual thread
-     * takes about a KiB; what handlers keep is more.
+     * until half of them are done, so that slow handlers slow the client down, as on the loop. A virtual thread takes
+     * about a KiB; what handlers keep is more.
      */
     public static final int MOST = 1024;
 

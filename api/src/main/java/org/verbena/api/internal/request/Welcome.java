@@ -6,7 +6,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.group.ChannelGroup;
 import java.util.function.Consumer;
 
-/** Calls {@code onConnect} once, when the connection is up. */
+/** Calls {@code onConnect} once, when the connection is active. */
 public final class Welcome<C extends Channel> extends ChannelInboundHandlerAdapter {
     private final C channel;
     private final ChannelGroup connections;

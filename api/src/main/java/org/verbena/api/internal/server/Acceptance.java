@@ -41,14 +41,14 @@ public final class Acceptance {
     /**
      * Not decided yet.
      *
-     * @param arrival the request, and whose it is
+     * @param arrival the request, with its provider
      */
     public Acceptance(Arrival.Rdma arrival) {
         request = arrival.request();
         from = arrival.provider();
     }
 
-    /** The provider that it came by, whose loop the channel needs. */
+    /** The provider of the request, whose loop the channel needs. */
     public RdmaProvider from() {
         return from;
     }
@@ -59,7 +59,7 @@ public final class Acceptance {
      * @param loop of the channel
      * @param server of the listening channel; null if there is none
      * @param config of the channel
-     * @param onPrivateData given the peer's private data with framing RAW, before the request is accepted; it may close
+     * @param onPrivateData gets the peer's private data with framing RAW, before the request is accepted; it may close
      *     the channel, and set options of it
      * @param begin makes the connection
      * @return the endpoint, or null if the peer was rejected
@@ -110,7 +110,7 @@ public final class Acceptance {
         return request.accept(loop, wanted, accepting);
     }
 
-    /** Ends, because too many newer connections have come. Any thread. */
+    /** Ends, because too many newer connections have arrived. Any thread. */
     void makeRoom() {
         Runnable leaving = leave;
         if (leaving != null) {

@@ -4,9 +4,9 @@ import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.Handshakes;
 
 /**
- * A server's connections that were accepted and whose handshake is not complete: peers that have not said HELLO, or not
- * proved their key. They are as many as the provider lets wait for a complete request; then the oldest makes room. Any
- * thread.
+ * A server's connections that were accepted and whose handshake is not complete: peers that have not sent HELLO, or not
+ * proved their key. At most as many are allowed as the provider allows to wait for a complete request; beyond that the
+ * oldest makes room. Any thread.
  */
 public final class AcceptedHandshakes {
     // Guarded by this.

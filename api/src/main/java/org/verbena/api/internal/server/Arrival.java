@@ -14,13 +14,13 @@ public sealed interface Arrival {
     /** Whether it can still be accepted. */
     boolean isPending();
 
-    /** Sends it away. */
+    /** Rejects it. */
     void reject(byte[] reason);
 
     /**
      * A connection request of a provider.
      *
-     * @param provider through which it came
+     * @param provider that received it
      * @param request accepted or rejected
      */
     record Rdma(RdmaProvider provider, IncomingConnection request) implements Arrival {
@@ -42,7 +42,7 @@ public sealed interface Arrival {
     }
 
     /**
-     * A TCP connection of another protocol. It waits as in a socket's backlog: nothing looks whether its peer has left.
+     * A TCP connection of another protocol. It waits as in a socket's backlog: no one checks whether its peer has left.
      *
      * @param provider whose listener took it
      * @param socket open, in no loop

@@ -23,8 +23,8 @@ import org.verbena.transport.spi.ListenerHandler;
 
 /**
  * The listeners of a server channel, one for each provider, on one address and port. They are opened one after another:
- * the first takes the port, and the others the same number. If that was any free one and another listener cannot have
- * it, all are closed, and all try another number.
+ * the first takes the port, and the others the same number. If the number was any free one and another listener cannot
+ * bind it, all are closed, and all try another number.
  *
  * <pre>{@code
  * BINDING --the last listens, or is left out--> LISTENING --close0--> CLOSING --all closed--> CLOSED
@@ -34,7 +34,7 @@ import org.verbena.transport.spi.ListenerHandler;
  * RETRYING
  * }</pre>
  *
- * <p>A listener of another provider lives on a loop of that provider; what it reports is brought here. Event loop only.
+ * <p>A listener of another provider lives on a loop of that provider; its events are forwarded here. Event loop only.
  */
 public final class PortListeners {
     private static final Logger LOG = LoggerFactory.getLogger(PortListeners.class);
@@ -43,8 +43,8 @@ public final class PortListeners {
     public static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
 
     /**
-     * How many numbers are tried where any will do. Two port spaces rarely collide even once; an iWARP device holds the
-     * TCP port itself, whatever its number.
+     * How many numbers are tried if any free one will do. Two port spaces rarely collide even once; with an iWARP
+     * device no number works, since it occupies the TCP port itself.
      */
     private static final int MOST_NUMBERS = 8;
 
@@ -73,7 +73,7 @@ public final class PortListeners {
 
     /** The server channel. */
     public interface Owner {
-        /** All that can listen do. */
+        /** All listeners that can listen do so. */
         void onListening0(InetSocketAddress address);
 
         /** A peer wants to connect. */
@@ -128,7 +128,7 @@ public final class PortListeners {
             One one = new One(choice, at);
             open.add(one);
             one.open0();
-            return; // what comes of it is reported
+            return; // the listener reports the outcome
         }
         InetSocketAddress taken = bound;
         if (taken == null) {
@@ -243,7 +243,7 @@ public final class PortListeners {
         }
     }
 
-    /** One provider's listener. Its callbacks come on its own loop. */
+    /** One provider's listener. Its callbacks run on its own loop. */
     private final class One implements ListenerHandler {
         private final ProviderChoice choice;
         private final InetSocketAddress address;
@@ -279,7 +279,7 @@ public final class PortListeners {
             }
         }
 
-        /** Brings an event to the server's loop; without that, does what is to be done for a server that has ended. */
+        /** Runs an event on the server's loop; if that has ended, runs the alternative. */
         private void bring(Runnable event, Runnable otherwise) {
             if (loop.inEventLoop()) {
                 event.run();

@@ -11,7 +11,7 @@ import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.stat.ConnectionRow;
 import org.verbena.transport.stat.StatFile;
 
-/** What {@code verbena stat} shows of a connection. Event loop only, except {@link #failed}. */
+/** What {@code verbena stat} shows about a connection. Event loop only, except {@link #failed}. */
 public final class ConnectionStat {
     /** Their places among the components of MessageStatistics. */
     private static final int FRAMES_SENT = 4;
@@ -112,7 +112,7 @@ public final class ConnectionStat {
         }
     }
 
-    /** Something is about to be sent. */
+    /** A send is about to be posted. */
     public void active0() {
         loop.active0();
     }
@@ -124,7 +124,7 @@ public final class ConnectionStat {
         }
     }
 
-    /** Something failed that does not end the connection. Any thread. */
+    /** Records a failure that does not end the connection. Any thread. */
     public void failed(String what) {
         if (row != null) {
             row.failed(what);

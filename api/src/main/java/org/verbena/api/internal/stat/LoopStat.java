@@ -7,9 +7,9 @@ import java.util.concurrent.TimeUnit;
 import org.verbena.transport.stat.ConnectionRow;
 
 /**
- * Copies the counters of a loop's connections to where {@code verbena stat} reads them: a tenth of a second after
- * something happened on the loop. So a busy loop copies ten times a second, and an idle one once more, when its figures
- * are final, and then never. Event loop only.
+ * Copies the counters of a loop's connections to where {@code verbena stat} reads them, a tenth of a second after
+ * activity on the loop. So a busy loop copies ten times a second, and an idle one only once more, when its figures are
+ * final. Event loop only.
  */
 public final class LoopStat implements Runnable {
     /** Often enough for people, and seldom enough to cost nothing: see {@code StatFile}. */
@@ -36,7 +36,7 @@ public final class LoopStat implements Runnable {
         connections.remove(connection);
     }
 
-    /** Something has happened on the loop: one comparison. */
+    /** The loop was active. Costs one comparison. */
     public void active0() {
         if (!scheduled && !connections.isEmpty()) {
             scheduled = true;

@@ -17,7 +17,7 @@ import org.verbena.transport.stat.ProviderRow;
 import org.verbena.transport.stat.StatFile;
 
 /**
- * Adds up the connections of a provider, those that have ended included. Any thread; touched when connections begin and
+ * Adds up the connections of a provider, those that have ended included. Any thread; used when connections begin and
  * end, never by messages.
  */
 public final class ProviderAccount {
@@ -152,7 +152,7 @@ public final class ProviderAccount {
         return new Connections(connections.size(), begun, lost, messages);
     }
 
-    /** How many plain TCP connections there were, those that there are included. */
+    /** How many plain TCP connections there have been, open ones included. */
     public long plainConnections() {
         return plainBegun.sum();
     }

@@ -15,7 +15,7 @@ public final class RungCounters {
 
     private RungCounters() {}
 
-    /** Those of a rung, to be read: all 0 if nobody has counted yet. */
+    /** The counters of a rung, for reading: all 0 if nothing was counted yet. */
     public static RungCounters of(String rung) {
         return BY_RUNG.getOrDefault(rung, NONE);
     }
