@@ -1,4 +1,4 @@
-/** Checks whether this machine can use RDMA, and says what to do where it cannot. */
+/** Checks whether this machine can use RDMA, and says what to do if it cannot. */
 @org.jspecify.annotations.NullMarked
 module org.verbena.doctor {
     requires static org.jspecify;

@@ -62,7 +62,7 @@ final class DeviceChecks {
         }
     }
 
-    /** A finding for each device and port; one that there is none otherwise. */
+    /** A finding for each device and port, or one finding that there is none. */
     List<Finding> devices() {
         List<Device> devices;
         try {
@@ -158,7 +158,7 @@ final class DeviceChecks {
         return Finding.ok(name, rows.isEmpty() ? entries : "rdma_cm takes it for " + String.join(", ", rows));
     }
 
-    /** Whether the interface is known by name and this network namespace does not have it. */
+    /** Whether the interface has a known name but is not in this network namespace. */
     private static boolean isElsewhere(String interfaceName) {
         try {
             return !interfaceName.isEmpty() && NetworkInterface.getByName(interfaceName) == null;

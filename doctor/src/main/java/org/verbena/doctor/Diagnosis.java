@@ -4,10 +4,10 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * All that was found.
+ * The result of an examination.
  *
  * @param findings in the order of the checks; unmodifiable
- * @param providers what it comes to for each provider; unmodifiable
+ * @param providers the verdict for each provider; unmodifiable
  */
 public record Diagnosis(List<Finding> findings, List<ProviderVerdict> providers) {
 
@@ -18,7 +18,7 @@ public record Diagnosis(List<Finding> findings, List<ProviderVerdict> providers)
     }
 
     /**
-     * The worst verdict of the findings.
+     * Returns the worst verdict of the findings.
      *
      * @return {@link Verdict#OK} if there are no findings
      */
@@ -27,7 +27,7 @@ public record Diagnosis(List<Finding> findings, List<ProviderVerdict> providers)
     }
 
     /**
-     * The whole in sentences that a person can act on.
+     * Returns a summary in sentences that a person can act on.
      *
      * @return which providers work; the first failure with what to do, else the first warning, else what to do for the
      *     first provider that is not available

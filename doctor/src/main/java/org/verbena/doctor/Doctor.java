@@ -11,20 +11,20 @@ import org.verbena.transport.provider.ProviderChoice;
 /**
  * Examines what works on this machine, in the order in which a person would look: the JVM, Netty, libraries, kernel
  * modules, device nodes, locked memory, devices with their ports and GIDs, then traffic within this machine on each
- * device, on the software provider and over shared memory. With a peer, then the way to it: name, route, provider,
- * connection, messages. The diagnosis has a verdict for each provider.
+ * device, on the software provider and over shared memory. If a peer is set, the path to it follows: name, route,
+ * provider, connection, messages. The diagnosis has a verdict for each provider.
  *
  * <pre>{@code
  * Diagnosis diagnosis = new Doctor().peer("host", 7471).examine();
  * System.out.println(diagnosis.summary());
  * }</pre>
  *
- * <p>A machine without an RDMA device is not a broken one: what devices need and is missing there is {@link
+ * <p>A machine without an RDMA device is not faulty: a check of something that only devices need is {@link
  * Verdict#SKIPPED}, with what to do, unless {@link #provider} asks for {@code verbs}.
  *
- * <p>A check that fails does not end the examination; one that cannot be made because another failed is
- * {@link Verdict#SKIPPED}. An examination takes fractions of a second, up to 5 seconds more for each connection or
- * message that is not answered. Not safe for use by several threads at a time.
+ * <p>A check that fails does not end the examination; a check that depends on a failed one is {@link Verdict#SKIPPED}.
+ * An examination takes fractions of a second, and up to 5 seconds more for each connection or message that is not
+ * answered. Not thread-safe.
  */
 public final class Doctor {
     private static final String LOOPBACK = "127.0.0.1";
@@ -46,10 +46,10 @@ public final class Doctor {
     }
 
     /**
-     * Has the way to a peer examined as well.
+     * Also examines the path to a peer.
      *
      * @param peerHost a name or an address
-     * @param peerPort where it listens, 1 to 65535; or 0 to look only for the way and connect nothing
+     * @param peerPort where it listens, 1 to 65535; or 0 to examine only the route, without connecting
      * @return this
      * @throws IllegalArgumentException the port is out of range
      */
@@ -63,8 +63,8 @@ public final class Doctor {
     }
 
     /**
-     * Has messages of 64 bytes to 1 MiB sent to the peer, which must answer each with the same bytes, as {@code verbena
-     * echo-server} does. Without this the connection is opened and closed.
+     * Also sends messages of 64 bytes to 1 MiB to the peer, which must answer each with the same bytes, as {@code
+     * verbena echo-server} does. Otherwise the connection is only opened and closed.
      *
      * @return this
      */
@@ -87,7 +87,7 @@ public final class Doctor {
     }
 
     /**
-     * Sets what receives each finding as soon as there is one.
+     * Sets a consumer of each finding, as soon as it is made.
      *
      * @param consumer called on the thread that examines
      * @return this
@@ -98,7 +98,7 @@ public final class Doctor {
     }
 
     /**
-     * Makes all checks. Blocks; not for event loops.
+     * Makes all checks. Blocks, so do not call it on an event loop.
      *
      * @return all findings
      */

@@ -6,7 +6,7 @@ import java.util.Objects;
  * The outcome of one check.
  *
  * @param check what was checked, in a few words
- * @param verdict what it came to
+ * @param verdict the result
  * @param evidence what was seen: values, files, messages of the system
  * @param remedy what to do, empty if there is nothing to do
  */
@@ -20,12 +20,12 @@ public record Finding(String check, Verdict verdict, String evidence, String rem
         Objects.requireNonNull(remedy, "remedy");
     }
 
-    /** The same, of a machine that is not meant to have what is missing: no failure, but still what to do. */
+    /** The same, for a machine that need not have what is missing: no failure, but still what to do. */
     Finding excused() {
         return verdict.compareTo(Verdict.SKIPPED) > 0 ? new Finding(check, Verdict.SKIPPED, evidence, remedy) : this;
     }
 
-    /** The same, of what the program does not ask for. */
+    /** The same, for something that the program does not ask for. */
     Finding asWarning() {
         return verdict == Verdict.FAILURE ? new Finding(check, Verdict.WARNING, evidence, remedy) : this;
     }
@@ -46,7 +46,7 @@ public record Finding(String check, Verdict verdict, String evidence, String rem
         return new Finding(check, Verdict.FAILURE, evidence, remedy);
     }
 
-    /** The finding of an exception whose message has the remedy, as Verbena's have. */
+    /** The finding for an exception whose message contains the remedy, as in Verbena's exceptions. */
     static Finding failure(String check, Throwable cause) {
         String message = cause.getMessage();
         return failure(check, message == null ? cause.toString() : message, "");

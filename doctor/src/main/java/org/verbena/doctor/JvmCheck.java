@@ -13,7 +13,7 @@ final class JvmCheck {
 
     private JvmCheck() {}
 
-    /** Whether the version of Java is one to run on; the one here unless a test says another. */
+    /** Whether Verbena runs on a version of Java. */
     static Finding check(Runtime.Version version) {
         String evidence =
                 "Java " + version + ", " + System.getProperty("os.name") + " " + System.getProperty("os.arch");
@@ -37,7 +37,7 @@ final class JvmCheck {
         return Finding.ok(NAME, evidence + ", native access enabled");
     }
 
-    /** Whether Netty is new enough and native access allowed: without both nothing of Verbena works. */
+    /** Whether Netty is new enough and native access is allowed: Verbena needs both. */
     static Finding requirements() {
         String unmet = Requirements.unmet();
         return unmet == null

@@ -3,16 +3,16 @@ package org.verbena.doctor;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the kernel has to have: modules, devices, nodes with rights, and memory that may be locked. */
+/** What the kernel must provide: modules, devices, device nodes with permissions, and lockable memory. */
 final class KernelChecks {
     static final String MODULES = "kernel modules";
     static final String NODES = "device nodes";
     static final String MEMORY = "locked memory";
 
-    /** Less than this and not even a few connections have their receive buffers, whatever is configured. */
+    /** With less, not even a few connections get their receive buffers, whatever is configured. */
     private static final long LEAST_LOCKED_BYTES = 8L << 20;
 
-    /** The default budget of the two pools of registered buffers, which they grow to under load. */
+    /** The default limit of the two pools of registered buffers, to which they grow under load. */
     private static final long WANTED_LOCKED_BYTES = 2L << 30;
 
     private static final int KIBIBYTE = 1024;

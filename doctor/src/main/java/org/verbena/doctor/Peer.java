@@ -1,10 +1,10 @@
 package org.verbena.doctor;
 
 /**
- * A host to examine the way to.
+ * A host to which the path is examined.
  *
  * @param host a name or an address
- * @param port where it listens, 0 if nothing is to be connected
+ * @param port where it listens; 0 for no connection
  * @param provider the provider's name, or {@code auto}
  * @param echoes whether it sends back each request, as {@code verbena echo-server} does
  */

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Whether a provider works on this machine, as its traffic showed.
+ * Whether a provider works on this machine, according to its traffic.
  *
  * @param provider its name: {@code verbs}, {@code soft} or {@code shm}
  * @param verdict {@link Verdict#OK} if it works, {@link Verdict#WARNING} if it works on some devices only, {@link
@@ -30,11 +30,11 @@ public record ProviderVerdict(String provider, Verdict verdict, String evidence,
     }
 
     /**
-     * Sums up what was found.
+     * Sums up the findings.
      *
      * @param requirements what all providers need
-     * @param ofDevices why there was no traffic on devices
-     * @param all those of the traffic as well
+     * @param ofDevices findings that explain why there was no traffic on devices
+     * @param all findings, those of the traffic included
      */
     static List<ProviderVerdict> of(Finding requirements, List<Finding> ofDevices, List<Finding> all) {
         List<ProviderVerdict> verdicts = new ArrayList<>();
@@ -70,7 +70,7 @@ public record ProviderVerdict(String provider, Verdict verdict, String evidence,
                 first.remedy());
     }
 
-    /** The worst of what was found before, as nothing was tried. */
+    /** The worst of the earlier findings, since no traffic was tried. */
     private static ProviderVerdict withoutTraffic(String provider, List<Finding> before) {
         Finding why = before.stream()
                 .filter(finding -> finding.verdict() == Verdict.FAILURE)

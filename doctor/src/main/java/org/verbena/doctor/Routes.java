@@ -12,11 +12,11 @@ import org.verbena.cm.PortSpace;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 
-/** What the system would take for an address; nothing is sent. */
+/** The route that the system would use to an address; nothing is sent. */
 final class Routes {
     private Routes() {}
 
-    /** Where the routing table has packets come from; nothing is sent. */
+    /** The source address that the routing table selects; nothing is sent. */
     static @Nullable InetAddress source(InetSocketAddress remote) {
         try (DatagramSocket probe = new DatagramSocket()) {
             probe.connect(new InetSocketAddress(remote.getAddress(), Math.max(1, remote.getPort())));
@@ -27,7 +27,7 @@ final class Routes {
         }
     }
 
-    /** The device that rdma_cm takes for a local address, null if there is none. */
+    /** The device that rdma_cm uses for a local address, null if there is none. */
     static @Nullable String device(InetAddress local) {
         if (local.isLoopbackAddress()) {
             return null;

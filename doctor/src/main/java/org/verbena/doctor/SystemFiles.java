@@ -10,7 +10,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the kernel tells in files, below a root that tests replace.
+ * The kernel's files, below a root that tests replace.
  *
  * <p>Source: proc(5), sysfs(5)
  */
@@ -92,7 +92,7 @@ record SystemFiles(Path root) {
         return "";
     }
 
-    /** Whether this process runs in a container, as far as the usual marks tell. */
+    /** Whether this process runs in a container, as far as the usual signs show. */
     boolean isContainer() {
         return exists(".dockerenv")
                 || exists("run/.containerenv")

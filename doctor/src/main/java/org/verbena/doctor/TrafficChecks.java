@@ -30,7 +30,7 @@ import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.system.UserDirectory;
 import org.verbena.verbs.NativeRdmaException;
 
-/** What only traffic shows: both ends in this process on each device, then a peer. */
+/** Checks by traffic: both ends in this process on each device, then a peer. */
 final class TrafficChecks {
     static final String ROUTE = "route";
     static final String CONNECTION = "connection";
@@ -43,12 +43,12 @@ final class TrafficChecks {
 
     private TrafficChecks() {}
 
-    /** How the names of the checks of a provider's traffic in this machine begin. */
+    /** The prefix of the names of checks of a provider's traffic within this machine. */
     static String loopbackOn(String provider) {
         return "loopback on " + provider + ", ";
     }
 
-    /** Connects both ends in this process; sends, has it answered, and reads the server's memory. */
+    /** Connects both ends in this process, sends a message that is answered, and reads the server's memory. */
     static Finding loopback(String provider, String host) {
         String name = loopbackOn(provider) + host;
         if (ProviderChoice.installed().stream()
@@ -83,7 +83,10 @@ final class TrafficChecks {
         }
     }
 
-    /** The same through shared memory, and where its ends find each other: a service and a login may differ in that. */
+    /**
+     * The same through shared memory, with the directory in which its ends find each other: it may differ between a
+     * service and a login.
+     */
     static Finding sharedMemory(String host) {
         Finding traffic = loopback(ProviderVerdict.SHM, host);
         return traffic.verdict() == Verdict.OK
@@ -97,7 +100,7 @@ final class TrafficChecks {
         return set.isEmpty() ? UserDirectory.of("verbena-shm") : Path.of(set);
     }
 
-    /** Reads the server's memory, which has these bytes. */
+    /** Reads the server's memory, which must contain these bytes. */
     static Finding readBack(String name, RdmaClient client, RemoteMemory token, byte[] expected, Duration patience)
             throws InterruptedException, ExecutionException {
         ByteBuf read = client.channel().alloc().buffer(expected.length, expected.length);
@@ -118,7 +121,7 @@ final class TrafficChecks {
         }
     }
 
-    /** The name's addresses, the way there and the device behind it, a connection, and messages if the peer echoes. */
+    /** Checks a name's addresses, the route and its device, a connection, and messages if the peer echoes. */
     static void peer(Peer peer, Consumer<Finding> found) {
         InetSocketAddress remote;
         try {
@@ -198,7 +201,7 @@ final class TrafficChecks {
         }
     }
 
-    /** What to look at if nothing comes back. */
+    /** What to check if no answer comes. */
     static String whatMayBeInTheWay(String provider, InetSocketAddress remote) {
         if (provider.equals(ProviderVerdict.SHM)) {
             return "the server has its socket, but takes no connections: see that its process is not stopped (ps -o"

@@ -1,5 +1,5 @@
 /**
- * Checks whether this machine can use RDMA, and whether a peer can be reached: each with evidence, a verdict and what
- * to do. {@link org.verbena.doctor.Doctor} is where to begin.
+ * Checks whether this machine can use RDMA, and whether it can reach a peer. Each check has evidence, a verdict and
+ * what to do. Begin with {@link org.verbena.doctor.Doctor}.
  */
 package org.verbena.doctor;

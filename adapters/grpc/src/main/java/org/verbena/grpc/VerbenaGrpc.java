@@ -25,30 +25,30 @@ import org.verbena.transport.provider.ProviderSet;
  * ManagedChannel channel = VerbenaGrpc.channel("host", 7471).usePlaintext().build();   // TLS is gRPC's default
  * }</pre>
  *
- * <p>A client needs a server that uses Verbena, unless it climbs. A server may take clients that do not, on the same
- * port:
+ * <p>A client needs a server that uses Verbena, unless it connects by a ladder. A server may accept clients without
+ * Verbena on the same port:
  *
  * <pre>{@code
  * VerbenaGrpc.server(7471).withOption(RdmaChannelOption.PLAIN_TCP, true)
  * }</pre>
  *
- * <p>takes gRPC's usual clients as well, with and without TLS as the server has it. It needs the provider {@code soft},
- * alone or among others, as in {@code -Dorg.verbena.provider=all}.
+ * <p>also accepts gRPC's usual clients, with or without TLS as the server is set up. It needs the provider {@code
+ * soft}, by itself or among others, as in {@code -Dorg.verbena.provider=all}.
  *
- * <p>A client that shall reach servers with and without RDMA connects by a ladder, each of its connections with the
- * best that both have, as {@link org.verbena.api.RdmaLadder} describes. Here no lower than to soft, and with TLS, which
- * is gRPC's default:
+ * <p>A client of servers with and without RDMA connects by a ladder: each of its connections uses the best transport
+ * that both ends have, as {@link org.verbena.api.RdmaLadder} describes. In this example that is verbs or soft, with
+ * TLS, which is gRPC's default:
  *
  * <pre>{@code
  * VerbenaGrpc.channel("host", 7471, LadderOptions.DEFAULTS.withMinimumRung("soft"))
  * }</pre>
  *
- * <p>When a connection is lost, gRPC connects again, and climbs again. The methods without options of a ladder climb as
- * well, with the default ones, if their loops were made with the provider {@code ladder}.
+ * <p>When a connection is lost, gRPC reconnects, again by the ladder. The methods without {@code LadderOptions} use the
+ * default ladder if their loops were made with the provider {@code ladder}.
  *
- * <p>The methods without a group share one group of daemon threads for the whole process,
- * which uses the configured provider ({@code -Dorg.verbena.provider}); those with options of a ladder share another,
- * unless that provider is {@code ladder}. Any thread.
+ * <p>The methods without a group share one group of daemon threads for the whole process, which uses the configured
+ * provider ({@code -Dorg.verbena.provider}); those with {@code LadderOptions} share another, unless that provider is
+ * {@code ladder}. Any thread.
  */
 public final class VerbenaGrpc {
     private VerbenaGrpc() {}
@@ -101,7 +101,7 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * A builder of client channels whose connections climb.
+     * A builder of client channels that connect by a ladder.
      *
      * @param host a name or address
      * @param port the server's port
@@ -113,7 +113,7 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * A builder of client channels whose connections climb, on the given loops.
+     * A builder of client channels that connect by a ladder, on the given loops.
      *
      * @param host a name or address
      * @param port the server's port
@@ -185,7 +185,8 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * Makes an existing builder's channels climb, for builders with a target, credentials or other settings.
+     * Makes an existing builder's channels connect by a ladder, for builders with a target, credentials or other
+     * settings.
      *
      * @param builder changed, and returned
      * @param ladder what is tried, when, and what is refused
@@ -196,7 +197,7 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * Makes an existing builder's channels climb, on the given loops.
+     * Makes an existing builder's channels connect by a ladder, on the given loops.
      *
      * @param builder changed, and returned
      * @param ladder what is tried, when, and what is refused

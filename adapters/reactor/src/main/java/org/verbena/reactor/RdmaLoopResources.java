@@ -23,8 +23,8 @@ import reactor.netty.resources.LoopResources;
 
 /**
  * Event loops and channels over RDMA for Reactor Netty: {@code HttpServer}, {@code HttpClient}, {@code TcpServer} and
- * {@code TcpClient} that run on them use {@link RdmaSocketChannel} and {@link RdmaServerSocketChannel}, and all else
- * stays as it is. Both ends must use Verbena, unless clients climb.
+ * {@code TcpClient} that run on them use {@link RdmaSocketChannel} and {@link RdmaServerSocketChannel}; nothing else
+ * changes. Both ends must use Verbena, unless clients connect by a ladder.
  *
  * <pre>{@code
  * LoopResources loops = new RdmaLoopResources("web");
@@ -32,9 +32,9 @@ import reactor.netty.resources.LoopResources;
  * HttpClient client = HttpClient.create().runOn(loops);
  * }</pre>
  *
- * <p>A {@code UdpServer}, {@code UdpClient} or name resolver that runs on them uses Netty's NIO channels,
- * which the provider's loops must take. Names are resolved on Reactor Netty's own loops by default. Whether a program
- * prefers Netty's native transports makes no difference here.
+ * <p>A {@code UdpServer}, {@code UdpClient} or name resolver that runs on them uses Netty's NIO channels, which the
+ * provider's loops must support. Names are resolved on Reactor Netty's own loops by default. A program's preference for
+ * Netty's native transports has no effect here.
  *
  * <p>Any thread. The loops' threads are {@link NonBlocking}: {@code block()} on one of them fails.
  */
@@ -81,7 +81,7 @@ public final class RdmaLoopResources implements LoopResources {
      * chosen as {@link ProviderSet#LADDER}.
      *
      * @param prefix what their threads' names begin with
-     * @param providers chosen before
+     * @param providers already chosen
      * @param threads how many loops of each; 0 for Netty's default
      * @param daemon whether the process may end while they run
      * @param options how the loops poll and block
@@ -96,7 +96,7 @@ public final class RdmaLoopResources implements LoopResources {
      * org.verbena.api.RdmaChannelOption#LADDER}.
      *
      * @param prefix what their threads' names begin with
-     * @param ladder what clients try, when, and what they refuse
+     * @param ladder what clients try, when, and what they need
      * @param threads how many loops of each rung; 0 for Netty's default
      * @param daemon whether the process may end while they run
      * @param options how the loops poll and block
@@ -153,8 +153,8 @@ public final class RdmaLoopResources implements LoopResources {
     }
 
     /**
-     * Closes the channels that are open on these loops and ends the loops, once subscribed to. Servers and clients end
-     * in better order if they are disposed of first.
+     * Closes the channels that are open on these loops and ends the loops, once subscribed to. Dispose of servers and
+     * clients first, for an orderly end.
      *
      * @param quietPeriod how long no task must have been submitted, once the channels are closed
      * @param timeout how long all of it may take, the quiet period included
@@ -175,7 +175,7 @@ public final class RdmaLoopResources implements LoopResources {
         return disposed.get();
     }
 
-    /** As Reactor Netty's own loops have them. */
+    /** Makes threads as Reactor Netty's own loops have them. */
     private static final class LoopThreadFactory implements ThreadFactory {
         private final String prefix;
         private final boolean daemon;

@@ -5,7 +5,7 @@ import io.rsocket.frame.FrameLengthCodec;
 import java.util.Map;
 import org.verbena.api.RdmaChannelOption;
 
-/** The longest frame of RSocket that a channel with certain options takes. */
+/** The longest RSocket frame that a channel with certain options accepts. */
 final class FrameLength {
     private FrameLength() {}
 

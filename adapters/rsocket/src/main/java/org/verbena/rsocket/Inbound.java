@@ -14,9 +14,8 @@ import reactor.core.publisher.Flux;
 import reactor.core.publisher.Operators;
 
 /**
- * The frames that arrive, for one subscriber. The channel reads only as much as was requested, so that a subscriber
- * that requests nothing holds up the peer. A frame is released when {@code onNext} returns: code that needs it longer
- * retains it.
+ * The frames that arrive, for one subscriber. The channel reads only as many as were requested, so a subscriber that
+ * requests nothing stops the peer. A frame is released when {@code onNext} returns: retain it to keep it longer.
  */
 final class Inbound extends Flux<ByteBuf> implements Subscription {
     private final Channel channel;
@@ -56,7 +55,7 @@ final class Inbound extends Flux<ByteBuf> implements Subscription {
         }
     }
 
-    /** Nobody receives what the peer sends: the connection is of no more use. */
+    /** Nobody receives the peer's frames any more: the connection is closed. */
     @Override
     public void cancel() {
         onLoop(() -> {
@@ -74,8 +73,8 @@ final class Inbound extends Flux<ByteBuf> implements Subscription {
             try {
                 loop.execute(task);
             } catch (RejectedExecutionException ended) {
-                // Reactive Streams 3.15 and 3.16: neither request nor cancel throws. The loop has left all that is
-                // here.
+                // Reactive Streams 3.15 and 3.16: neither request nor cancel throws. The loop has left everything that
+                // is here.
                 GlobalEventExecutor.INSTANCE.execute(task);
             }
         }
@@ -86,7 +85,7 @@ final class Inbound extends Flux<ByteBuf> implements Subscription {
         deliver0();
     }
 
-    /** The connection has ended: the subscriber learns it after the last frame. */
+    /** The connection has ended: the subscriber is notified after the last frame. */
     void onEnd0(Throwable cause) {
         end = cause;
         deliver0();
@@ -126,7 +125,7 @@ final class Inbound extends Flux<ByteBuf> implements Subscription {
         }
     }
 
-    /** Nobody will take what waits. */
+    /** Releases the waiting frames, which nobody will take. */
     void discard0() {
         if (subscriber == null) {
             waiting.forEach(ByteBuf::release);

@@ -29,20 +29,19 @@ import reactor.core.publisher.MonoSink;
  * RSocket client = RSocketConnector.connectWith(RdmaClientTransport.create("host", 7471)).block();
  * }</pre>
  *
- * <p>{@code DuplexConnection.alloc()}, which RSocket allocates its frames from, gives registered memory: frames are
- * sent without a copy, and a frame that arrives is the receive buffer itself. With {@code PayloadDecoder.ZERO_COPY} a
- * payload keeps that buffer until it is released, and the peer has to wait once all are kept. A frame has 16,777,215
- * bytes at most; {@code MAX_MESSAGE_BYTES} lowers that. Any thread.
+ * <p>{@code DuplexConnection.alloc()}, from which RSocket allocates its frames, gives registered memory: frames are
+ * sent without a copy, and an inbound frame is the receive buffer itself. With {@code PayloadDecoder.ZERO_COPY} a
+ * payload keeps that buffer until it is released, and the peer has to wait once all receive buffers are kept. A frame
+ * has at most 16,777,215 bytes; {@code MAX_MESSAGE_BYTES} lowers that. Any thread.
  *
- * <p>On loops that were made for a ladder ({@link RdmaEventLoopGroup#ladder()}), or with the option
- * {@link RdmaChannelOption#LADDER}, its connections are made by a ladder ({@link RdmaLadder}), which for messages has
- * no rung of plain TCP.
+ * <p>On loops that were made for a ladder ({@link RdmaEventLoopGroup#ladder()}), or with the option {@link
+ * RdmaChannelOption#LADDER}, it connects by a ladder ({@link RdmaLadder}), which has no rung of plain TCP for messages.
  */
 public final class RdmaClientTransport implements ClientTransport {
     private final Bootstrap bootstrap;
     private final @Nullable ChannelHandler own;
 
-    /** How its connections climb; null if they do not. */
+    /** The ladder of its connections; null for none. */
     private final @Nullable LadderOptions ladder;
 
     private RdmaClientTransport(Bootstrap bootstrap) {

@@ -27,9 +27,9 @@ import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
 
 /**
- * RSocket's connection on a channel: a frame is a message. Frames are queued by any thread and written by the event
- * loop, as many as the channel takes with one flush. RSocket has asked its peers before it sends, so the queue has no
- * limit of its own, as in all of its transports.
+ * RSocket's connection on a channel: a frame is a message. Any thread queues frames, and the event loop writes as many
+ * as the channel takes with one flush. RSocket sends only what its peer has requested, so the queue has no limit of its
+ * own, as in all of its transports.
  */
 final class RdmaDuplexConnection extends ChannelInboundHandlerAdapter implements DuplexConnection {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaDuplexConnection.class);
@@ -39,7 +39,7 @@ final class RdmaDuplexConnection extends ChannelInboundHandlerAdapter implements
     private final ChannelFutureListener onWritten = this::onWritten0;
     private final Runnable write = this::write0;
 
-    /** Those of the connection itself, such as its keepalive, go first. */
+    /** Frames of the connection itself, such as its keepalive, are sent first. */
     private final Queue<ByteBuf> urgent = new ConcurrentLinkedQueue<>();
 
     private final Queue<ByteBuf> frames = new ConcurrentLinkedQueue<>();
@@ -121,7 +121,7 @@ final class RdmaDuplexConnection extends ChannelInboundHandlerAdapter implements
         return closed.asMono();
     }
 
-    /** Closes the connection, after what the channel has taken. */
+    /** Closes the connection, after the frames that the channel has taken. */
     @Override
     public void dispose() {
         disposed = true;
@@ -191,7 +191,10 @@ final class RdmaDuplexConnection extends ChannelInboundHandlerAdapter implements
         }
     }
 
-    /** A frame was not sent, such as one that is longer than the peer takes: the others mean nothing without it. */
+    /**
+     * If a frame was not sent, because it is longer than the peer accepts for example, closes the connection: the other
+     * frames mean nothing without it.
+     */
     private void onWritten0(ChannelFuture written) {
         Throwable cause = written.cause();
         if (cause != null && !(cause instanceof ClosedChannelException)) {

@@ -33,9 +33,7 @@ public final class RdmaServerTransport implements ServerTransport<RdmaServerTran
         own = bootstrap.config().childHandler();
     }
 
-    /**
-     * A server that listens. Disposing of it ends that; its connections go on.
-     */
+    /** A listening server. Disposing of it stops listening; its connections stay open. */
     public static final class Server implements Closeable {
         private final Channel channel;
         private final Mono<Void> onClose;
@@ -148,7 +146,7 @@ public final class RdmaServerTransport implements ServerTransport<RdmaServerTran
         });
     }
 
-    /** The end of the acceptor's work is not the connection's, but for its failure. */
+    /** Closes the connection if the acceptor fails; its success does not end the connection. */
     private static void accept(ConnectionAcceptor acceptor, RdmaDuplexConnection connected) {
         acceptor.apply(connected).subscribe(null, refused -> connected.dispose());
     }

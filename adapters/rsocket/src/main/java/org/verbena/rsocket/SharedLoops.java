@@ -6,7 +6,9 @@ import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
 
-/** The loops of all transports that were given none. Created on first use, because choosing a provider may fail. */
+/**
+ * The loops of all transports that were made without any. Created on first use, because choosing a provider may fail.
+ */
 final class SharedLoops {
     static final RdmaEventLoopGroup INSTANCE = new RdmaEventLoopGroup(
             ProviderSet.choose(ProviderChoice.configured(), null),

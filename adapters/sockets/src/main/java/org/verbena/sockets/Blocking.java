@@ -8,19 +8,19 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
- * How a thread waits in a socket, as the JDK documents it: an interrupt does not disturb a platform thread, and keeps
- * its status; a virtual thread leaves with an {@link InterruptedIOException}, for which {@code Socket} and {@code
+ * How a thread waits in a socket, as the JDK documents it: an interrupt does not wake a platform thread, which keeps
+ * its interrupt status; a virtual thread gets an {@link InterruptedIOException}, for which {@code Socket} and {@code
  * ServerSocket} close themselves.
  */
 final class Blocking {
     private Blocking() {}
 
     /**
-     * Waits until something holds.
+     * Waits for a condition.
      *
      * @param signal of the lock that the caller holds; signalled when it may hold
      * @param holds what to wait for
-     * @param limitNanos for how long; 0 for ever
+     * @param limitNanos for how long; 0 for no limit
      * @return false if the time is over
      */
     static boolean until(Condition signal, BooleanSupplier holds, long limitNanos) throws InterruptedIOException {
@@ -54,7 +54,7 @@ final class Blocking {
     /**
      * Takes a lock.
      *
-     * @param limitNanos for how long to wait for it; 0 for ever
+     * @param limitNanos for how long to wait for it; 0 for no limit
      * @return false if the time is over
      */
     static boolean lock(ReentrantLock lock, long limitNanos) {

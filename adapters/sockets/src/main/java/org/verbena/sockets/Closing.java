@@ -7,11 +7,11 @@ import io.netty.util.concurrent.GlobalEventExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Sockets that are closed and still send what was written. A kernel does that for TCP even after the process has ended;
- * here the process waits for them when it ends in good order.
+ * Sockets that are closed and still send what was written. For TCP, the kernel does that even after the process has
+ * ended; here a process that ends in good order waits for them.
  */
 final class Closing {
-    /** By then a channel gives up a peer that accepts nothing. */
+    /** A channel gives up within this time if its peer accepts nothing. */
     private static final int LIMIT_SECONDS = 10;
 
     private static final ChannelGroup CHANNELS = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
@@ -29,7 +29,7 @@ final class Closing {
 
     private Closing() {}
 
-    /** Closes a channel after what was written to it. */
+    /** Closes a channel once everything written to it has been sent. */
     static void close(Channel channel) {
         CHANNELS.add(channel);
         channel.close();

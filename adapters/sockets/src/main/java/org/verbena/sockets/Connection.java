@@ -29,28 +29,28 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
 
 /**
- * A channel whose bytes threads read and write, and wait for. The channel's event loop queues what arrives as it
- * arrived, in registered buffers, and a reader copies it into its array: once. A writer copies its array into
- * registered buffers, which the device sends from.
+ * A channel on which threads read and write, and wait. The channel's event loop queues inbound data in the registered
+ * buffers that they arrived in, and a reader copies them once, into its array. A writer copies its array into
+ * registered buffers, from which the device sends.
  *
  * <p>Neither queue grows without limit: at {@value #MAX_QUEUED_BYTES} bytes the channel stops reading, so that the peer
- * runs out of credits, and a writer waits while as many are on their way.
+ * runs out of credits, and a writer waits while as many bytes are not sent yet.
  */
 final class Connection extends ChannelInboundHandlerAdapter {
 
-    /** Told of a connection that was requested by a peer. */
+    /** Notified of a connection that a peer has requested. */
     interface Acceptor {
         /** Both ends have agreed on it. Event loop. */
         void onEstablished(Connection connection);
     }
 
-    /** Enough for a device to be busy until a thread has woken up: 20 us at 100 Gbit/s. */
+    /** Enough to keep a device busy until a thread has woken up: 20 us at 100 Gbit/s. */
     static final int MAX_QUEUED_BYTES = 256 << 10;
 
     /** Half, so that neither reader nor writer changes the state of the channel for each of its frames. */
     private static final int RESUME_BYTES = MAX_QUEUED_BYTES / 2;
 
-    /** Less than a frame of a stream carries by default, so that a frame carries one whole piece of a long write. */
+    /** Less than a frame of a stream carries by default, so that a frame carries one whole part of a long write. */
     private static final int PIECE_BYTES = 60 << 10;
 
     private final SocketChannel channel;
@@ -60,12 +60,12 @@ final class Connection extends ChannelInboundHandlerAdapter {
     private final BooleanSupplier mayRead = this::mayRead;
     private final BooleanSupplier mayWrite = this::mayWrite;
 
-    /** One reader and one writer at a time, as a socket has it. */
+    /** One reader and one writer at a time, as on a socket. */
     private final ReentrantLock reading = new ReentrantLock();
 
     private final ReentrantLock writing = new ReentrantLock();
 
-    /** For all that follows. Held for a few instructions, never while a thread copies. */
+    /** Guards the fields that follow. Held for a few instructions, never while a thread copies. */
     private final ReentrantLock state = new ReentrantLock();
 
     private final Condition readable = state.newCondition();
@@ -88,7 +88,10 @@ final class Connection extends ChannelInboundHandlerAdapter {
     private boolean closed;
     private @Nullable Throwable failure;
 
-    /** A reader was told of the end: it is told again, even after close(). Guarded by {@link #reading}. */
+    /**
+     * A reader has got the end of the stream: every later read gets it too, even after close(). Guarded by {@link
+     * #reading}.
+     */
     private boolean endRead;
 
     /**
@@ -139,7 +142,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Connects within the given time; 0 for as long as the provider takes. */
+    /** Connects within the given time; 0 for the provider's own limit. */
     void connect(InetSocketAddress address, int timeoutMillis) throws IOException {
         channel.config().setConnectTimeoutMillis(timeoutMillis);
         ChannelFuture connected = channel.connect(address);
@@ -163,9 +166,9 @@ final class Connection extends ChannelInboundHandlerAdapter {
     // -----------------------------------------------------------------------------------------------------------------
 
     /**
-     * Reads what has arrived, or waits for it.
+     * Reads bytes that have arrived, or waits for some.
      *
-     * @param timeoutMillis for how long; 0 for ever
+     * @param timeoutMillis for how long; 0 for no limit
      * @return how many bytes, or -1 at the end
      */
     int read(byte[] into, int offset, int length, int timeoutMillis) throws IOException {
@@ -235,7 +238,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         state.lock();
         try {
             if (closed || inputShutdown) {
-                return; // meanwhile: nothing is queued any more
+                return; // the channel has closed: nothing is queued any more
             }
             inboundBytes -= count;
             if (!first.isReadable()) {
@@ -252,7 +255,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
             try {
                 channel.eventLoop().execute(resumeReading);
             } catch (RejectedExecutionException ended) {
-                // Nothing more comes. What has come can be read.
+                // Nothing more arrives. What has arrived can still be read.
             }
         }
     }
@@ -273,7 +276,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     // ---- writing
     // -----------------------------------------------------------------------------------------------------------------
 
-    /** Writes all bytes, and waits while too many are on their way. */
+    /** Writes all bytes, and waits while too many are not sent yet. */
     void write(byte[] from, int offset, int length) throws IOException {
         Objects.checkFromIndexSize(offset, length, from.length);
         if (length == 0) {
@@ -321,7 +324,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     private void onWritten(ChannelFuture written) {
         Throwable cause = written.cause();
         if (cause != null && !(cause instanceof ClosedChannelException)) {
-            fail(cause); // a stream cannot go on without some of its bytes
+            fail(cause); // a stream cannot continue without some of its bytes
         }
     }
 
@@ -357,7 +360,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         channel.shutdownOutput();
     }
 
-    /** Wakes all threads that wait. What was written is sent; with {@code SO_LINGER} the caller waits for that. */
+    /** Wakes all waiting threads. What was written is still sent; with {@code SO_LINGER} the caller waits for that. */
     void close() {
         state.lock();
         try {

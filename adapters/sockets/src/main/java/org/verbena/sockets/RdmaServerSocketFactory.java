@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
 
 /**
- * Makes blocking server sockets that listen for RDMA connections. What they accept behaves as the sockets of {@link
- * RdmaSocketFactory} do.
+ * Makes blocking server sockets that listen for RDMA connections. Accepted sockets behave as those of {@link
+ * RdmaSocketFactory}.
  *
  * <pre>{@code
  * ServerSocket server = new RdmaServerSocketFactory().createServerSocket(7471);
@@ -18,8 +18,8 @@ import org.verbena.api.RdmaEventLoopGroup;
  * }</pre>
  *
  * <p>As with TCP, a client's {@code connect} returns before the connection is accepted, for as many connections as the
- * backlog says (50 by default). As many again wait in {@code connect}; those beyond are refused. Closing the server
- * socket closes the connections that nobody has accepted. Any thread.
+ * backlog allows (50 by default). The same number again waits in {@code connect}; further ones are refused. Closing the
+ * server socket closes the connections that nobody has accepted. Any thread.
  */
 public final class RdmaServerSocketFactory extends ServerSocketFactory {
     private final @Nullable RdmaEventLoopGroup group;

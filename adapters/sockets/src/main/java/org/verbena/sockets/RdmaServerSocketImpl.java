@@ -33,8 +33,8 @@ import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
 
 /**
- * What a {@code ServerSocket} does, on an {@link RdmaServerSocketChannel}. Connections are set up before anyone accepts
- * them, up to the backlog; then the channel reads no more requests until one is accepted.
+ * Implements {@code ServerSocket} on an {@link RdmaServerSocketChannel}. Connections are set up before the program
+ * accepts them, up to the backlog; then the channel reads no more requests until one is accepted.
  */
 final class RdmaServerSocketImpl extends SocketImpl implements Connection.Acceptor {
     private final RdmaEventLoopGroup group;
@@ -44,7 +44,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
 
     private volatile int timeoutMillis;
 
-    /** For all that follows; the event loops of all connections take it. */
+    /** Guards the fields that follow; the event loops of all connections take it. */
     private final ReentrantLock state = new ReentrantLock();
 
     private final Condition acceptable = state.newCondition();
@@ -64,7 +64,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         this.group = group;
     }
 
-    /** What the next connection is accepted into. */
+    /** The socket for the next accepted connection. */
     RdmaSocketImpl newAccepted() {
         return new RdmaSocketImpl(group);
     }
@@ -107,7 +107,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         try {
             wanted = checkMayListen();
             this.backlog = backlog;
-            channel = made; // it has its loop, so whoever closes this socket meanwhile can close it
+            channel = made; // it has its loop, so a thread that closes this socket now can close it
         } catch (SocketException refused) {
             made.close();
             throw refused;
@@ -125,7 +125,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
                 if (closed) {
                     throw Connection.socketClosed();
                 }
-                channel = null; // another address may do
+                channel = null; // another address may work
             } finally {
                 state.unlock();
             }
@@ -195,7 +195,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         }
     }
 
-    /** A connection no longer waits: another may come. With the lock. */
+    /** A connection no longer waits, so another may be set up. With the lock. */
     private void leave() {
         pending--;
         RdmaServerSocketChannel listener = channel;
@@ -310,7 +310,9 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         connection.close();
     }
 
-    /** One that was never established makes room; one that was stays, with what it has received. */
+    /**
+     * A connection that was never established makes room; an established one stays, with the data that it has received.
+     */
     private void onGone(Connection connection) {
         if (!connection.wasEstablished()) {
             state.lock();

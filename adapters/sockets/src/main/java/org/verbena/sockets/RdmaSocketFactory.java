@@ -24,19 +24,18 @@ import org.verbena.transport.CompletionLoopOptions;
  * <p><b>What is the same.</b> The sockets behave as the JDK documents: timeouts of connecting and reading, half close,
  * {@code close()} that wakes a blocked thread, exceptions. Platform threads and virtual threads may block in them; a
  * virtual thread that is interrupted closes its socket. Both directions have back-pressure: a write waits while 256 KiB
- * are on their way, and the peer of a socket that is not read has to wait once its credits are used up, after a
- * megabyte (up to four on soft).
+ * are not sent yet, and if a socket is not read, its peer has to wait once its credits are used up, after a megabyte
+ * (up to four on soft).
  *
  * <p><b>What differs.</b> There is no urgent data. {@code getChannel()} is null. Buffer sizes and other options of TCP
- * are kept and do nothing. A socket must not be used on an event loop, which it would block: it throws {@code
- * IllegalStateException} there instead of waiting. When the peer closes without having read everything, reads end with
- * -1, not with a reset.
+ * are kept and have no effect. A socket must not be used on an event loop, which it would block: there it throws {@code
+ * IllegalStateException} instead of waiting. When the peer closes without having read everything, reads end with -1,
+ * not with a reset.
  *
- * <p><b>At the end of the process</b> sockets that were closed get up to 10 s to send what was written. A thread waits
- * for its event loop, so each message costs two changes of threads that a channel's handler does not need.
+ * <p><b>At the end of the process</b> closed sockets get up to 10 s to send what was written.
  *
- * <p>Any thread. The factory has a public constructor without arguments, as libraries want it that create one by its
- * name.
+ * <p><b>Cost.</b> A thread waits for its event loop, so each message costs two thread switches that a channel's handler
+ * does not need.
  */
 public final class RdmaSocketFactory extends SocketFactory {
     private final @Nullable RdmaEventLoopGroup group;
@@ -50,7 +49,7 @@ public final class RdmaSocketFactory extends SocketFactory {
     }
 
     /**
-     * Makes a factory on the given loops, which determine the provider and how messages are waited for ({@link
+     * Makes a factory on the given loops, which determine the provider and how the loops wait for messages ({@link
      * CompletionLoopOptions}).
      *
      * @param group the loops; it must outlive the sockets

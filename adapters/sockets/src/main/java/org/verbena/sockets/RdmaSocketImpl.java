@@ -16,7 +16,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
 
-/** What a {@code Socket} does, on a {@link Connection}. The socket keeps track of what it may do when. */
+/** Implements {@code Socket} on a {@link Connection}. The {@code Socket} itself checks which calls its state allows. */
 final class RdmaSocketImpl extends SocketImpl {
     private final RdmaEventLoopGroup group;
 
@@ -236,7 +236,7 @@ final class RdmaSocketImpl extends SocketImpl {
         }
         Object value = get(name);
         if (id == SocketOptions.SO_LINGER && value.equals(-1)) {
-            return false; // as the JDK has it
+            return false; // as in the JDK
         }
         return value;
     }

@@ -7,7 +7,8 @@ import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
 
 /**
- * The loops of all sockets whose factory was given none. Created on first use, because choosing a provider may fail.
+ * The loops of all sockets whose factory was made without any. Created on first use, because choosing a provider may
+ * fail.
  */
 final class SharedLoops {
     static final RdmaEventLoopGroup INSTANCE = new RdmaEventLoopGroup(

@@ -7,9 +7,9 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 
 /**
- * Hands what arrives to Vert.x in arrays of its own. Vert.x gives its programs buffers that nobody releases, and so
- * copies what comes from a pool; but it knows Netty's own pools only, by their classes. Without this it would keep
- * receive buffers for good, until the peer may send no more. The copy is in place of the one that it makes over TCP.
+ * Copies inbound data into heap arrays for Vert.x. Vert.x gives its programs buffers that nobody releases, and so
+ * copies pooled buffers; but it recognises only Netty's own pools, by their classes. Without this handler it would keep
+ * receive buffers forever, until the peer can send no more. The copy replaces the one that Vert.x makes over TCP.
  */
 @ChannelHandler.Sharable
 final class HeapCopies extends ChannelInboundHandlerAdapter {

@@ -27,10 +27,10 @@ import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 
 /**
- * What Vert.x asks of a transport. Streams are Verbena's; datagrams and domain sockets are NIO's.
+ * Vert.x's interface of a transport. Streams use Verbena's channels; datagrams and domain sockets use NIO's.
  *
- * @param choice the provider, of a ladder the first
- * @param ladder how clients climb; null if they do not
+ * @param choice the provider; the first one of a ladder
+ * @param ladder of clients; null for none
  * @param options of the loops
  */
 @SuppressWarnings("deprecation") // Vert.x has InternetProtocolFamily in its signatures

@@ -10,17 +10,17 @@ import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
 
 /**
- * RDMA as a transport of Vert.x 5. What Vert.x does over TCP then goes through {@link RdmaSocketChannel} and {@link
- * RdmaServerSocketChannel}: HTTP servers and clients, WebSockets, {@code NetServer} and {@code NetClient}, and the
- * connections between the nodes of a clustered event bus. Both ends must use Verbena, unless clients climb.
+ * RDMA as a transport of Vert.x 5. It replaces TCP by {@link RdmaSocketChannel} and {@link RdmaServerSocketChannel}:
+ * HTTP servers and clients, WebSockets, {@code NetServer} and {@code NetClient}, and the connections between the nodes
+ * of a clustered event bus. Both ends must use Verbena, unless clients connect by a ladder.
  *
  * <pre>{@code
  * Vertx vertx = Vertx.builder().withTransport(new RdmaTransport()).build();
  * }</pre>
  *
- * <p>UDP, which Vert.x resolves names with, and Unix domain sockets are those of the transport {@link Transport#NIO},
- * on the same event loops, which must take Netty's NIO channels. An answer of a name server that is too long for UDP is
- * used as it is, cut short: Vert.x would ask again over this transport, which no name server speaks.
+ * <p>UDP, with which Vert.x resolves names, and Unix domain sockets are those of the transport {@link Transport#NIO},
+ * on the same event loops, which must support Netty's NIO channels. A DNS answer that is too long for UDP is used
+ * truncated: Vert.x would repeat the query over this transport, which no name server supports.
  *
  * <p>Any thread; several instances of Vert.x may use one transport.
  */
@@ -50,10 +50,10 @@ public final class RdmaTransport implements Transport {
     }
 
     /**
-     * A transport whose clients connect by a ladder, and whose servers listen with all that serves, as the provider
-     * {@code ladder} has it.
+     * A transport whose clients connect by a ladder, and whose servers listen with every provider that can serve, as
+     * with the provider {@code ladder}.
      *
-     * @param ladder what clients try, when, and what they refuse
+     * @param ladder what clients try, when, and what they need
      * @param options how the event loops poll and block
      */
     public RdmaTransport(LadderOptions ladder, CompletionLoopOptions options) {
@@ -70,7 +70,7 @@ public final class RdmaTransport implements Transport {
         return "rdma";
     }
 
-    /** Returns true: what cannot work fails in the constructor, because Vert.x would use TCP instead. */
+    /** Returns true: if the provider cannot work, the constructor fails, because Vert.x would otherwise use TCP. */
     @Override
     public boolean available() {
         return true;

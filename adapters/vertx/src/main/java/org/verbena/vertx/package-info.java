@@ -1,2 +1,2 @@
-/** Vert.x over RDMA: {@link org.verbena.vertx.RdmaTransport} is what {@code Vertx.builder()} takes. */
+/** Vert.x over RDMA: pass an {@link org.verbena.vertx.RdmaTransport} to {@code Vertx.builder()}. */
 package org.verbena.vertx;
