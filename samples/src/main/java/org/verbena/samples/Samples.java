@@ -70,7 +70,7 @@ public final class Samples extends RootCommand {
     }
 
     /**
-     * Finds a sample. A switch, because it loads no class but the one asked for.
+     * Finds a sample. A switch, because it loads only the requested class.
      *
      * @param name its name
      * @return its class

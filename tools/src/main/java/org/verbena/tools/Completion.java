@@ -6,7 +6,7 @@ import picocli.AutoComplete;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 
-/** What a shell needs to complete commands and options. */
+/** Prints the script with which a shell completes commands and options. */
 @Command(
         name = "completion",
         description = "Prints the script with which bash and zsh complete commands and options.",

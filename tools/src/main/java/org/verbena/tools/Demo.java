@@ -143,7 +143,7 @@ final class Demo implements Callable<Integer> {
         }
     }
 
-    /** An empty request asks for the table; anything else comes back. */
+    /** An empty request asks for the table; any other is echoed. */
     private static void answer(Exchange exchange, ByteBuf message, MessageHandler advertiseTable) throws Exception {
         if (message.isReadable()) {
             exchange.send(message.retain());

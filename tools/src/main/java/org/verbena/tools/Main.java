@@ -86,12 +86,12 @@ public final class Main extends RootCommand {
         return new Main().commandLineFor(args);
     }
 
-    /** As {@link #commandLine}, with all commands: what completes them needs their options. */
+    /** As {@link #commandLine}, with all commands, for completion, which needs all options. */
     static CommandLine commandLineOfAllCommands() {
         return new Main().commandLineOfAll();
     }
 
-    /** A switch, because it loads no class but the one asked for. */
+    /** A switch, because it loads only the requested class. */
     @Override
     protected Class<?> command(String name) {
         return switch (name) {

@@ -2,10 +2,7 @@ package org.verbena.samples.command;
 
 import java.io.Serial;
 
-/**
- * A command that did not do what it was asked to. Its message is all that the user needs; it is printed without a stack
- * trace.
- */
+/** The failure of a command. Its message is all that the user needs, and is printed without a stack trace. */
 public final class CommandFailure extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -14,8 +14,7 @@ import ch.qos.logback.core.spi.ContextAwareBase;
 /**
  * Logback's configuration: logs go to standard error, results to standard output. Quiet unless a command is given
  * {@code -v}, which raises the level. In code, since Logback and the XML parser load five hundred classes to read the
- * same from a file. A file is read all the same where {@code -Dlogback.configurationFile=} names one, and where tests
- * have theirs.
+ * same from a file. A file is still read if {@code -Dlogback.configurationFile=} names one, and in tests that have one.
  */
 public final class CommandLogging extends ContextAwareBase implements Configurator {
     /** For Logback, which finds it as a service. */

@@ -10,13 +10,13 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Under which conditions something was measured: how long it was warmed up, and what other processes took of the
- * processors meanwhile. Figures from a cold JVM or a busy machine are no figures of Verbena. One thread.
+ * The conditions of a measurement: how long it was warmed up, and how much processor time other processes took. Figures
+ * from a cold JVM or a busy machine say little about Verbena. Not thread-safe.
  */
 public final class Conditions {
     private static final Path PROCESSOR_TIMES = Path.of("/proc/stat");
 
-    /** What Linux counts processor times in, for programs. */
+    /** The unit in which Linux reports processor times. */
     private static final long NANOS_PER_TICK = TimeUnit.MILLISECONDS.toNanos(10);
 
     /**
@@ -25,7 +25,7 @@ public final class Conditions {
     private static final int[] BUSY_COLUMNS = {1, 2, 3, 6, 7};
 
     /**
-     * What was taken of the processors until a time.
+     * Processor time that was used until a time.
      *
      * @param nanos when
      * @param all by all processes
@@ -44,7 +44,7 @@ public final class Conditions {
     private int lines;
     private int unsteady;
 
-    /** What is measured begins now. */
+    /** Begins a measurement. */
     public Conditions() {}
 
     /** One line of figures was warmed up. */
@@ -54,7 +54,7 @@ public final class Conditions {
         unsteady += outcome.isSteady() ? 0 : 1;
     }
 
-    /** What a person reads below the figures. */
+    /** The line for people below the figures. */
     public String line() {
         Double others = others();
         return String.format(
@@ -72,7 +72,7 @@ public final class Conditions {
                 loadAverage());
     }
 
-    /** What a program reads. */
+    /** The figures for programs. */
     public Members members() {
         return new Members(
                 warmUpSeconds, unsteady, others(), Runtime.getRuntime().availableProcessors(), loadAverage());
@@ -82,7 +82,7 @@ public final class Conditions {
      * The same for programs.
      *
      * @param warmUpSeconds of all lines together
-     * @param unsteadyLines of these the warm-up ended because its time was over
+     * @param unsteadyLines lines whose warm-up ended because its time was over
      * @param otherProcessesProcessors how many processors other processes took on average; null where it is unknown
      * @param processors how many there are
      * @param loadAverage the system's, of the last minute; negative where it is unknown
@@ -112,7 +112,7 @@ public final class Conditions {
         }
     }
 
-    /** What all processes have taken, from the first line of {@code /proc/stat}. */
+    /** The processor time of all processes, from the first line of {@code /proc/stat}. */
     static Duration busy(String processorTimes) {
         String[] columns =
                 processorTimes.substring(0, processorTimes.indexOf('\n')).split(" +", -1);

@@ -48,7 +48,7 @@ public final class ConnectionOptions {
         return port;
     }
 
-    /** The port to connect to. Wrong usage if it is 0, which no server listens on. */
+    /** The port to connect to. Wrong usage if it is 0, on which no server listens. */
     public int remotePort() {
         if (port == 0) {
             throw new ParameterException(spec.commandLine(), "--port must be 1 or more to connect to, not 0");

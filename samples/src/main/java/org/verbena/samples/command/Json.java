@@ -11,7 +11,7 @@ import java.io.IOException;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Writes records, maps, collections and what they hold as JSON; all else, such as addresses, as its text. */
+/** Writes records, maps, collections and their elements as JSON; other values, such as addresses, as text. */
 public final class Json {
     private static final Gson GSON = new GsonBuilder()
             .setPrettyPrinting()
@@ -22,7 +22,7 @@ public final class Json {
 
     private Json() {}
 
-    /** Numbers that do not fit a double's 53 bits come out whole; readers that use doubles round them. */
+    /** Numbers that do not fit a double's 53 bits are written exactly; readers that use doubles round them. */
     public static String of(@Nullable Object value) {
         return GSON.toJson(value) + "\n";
     }

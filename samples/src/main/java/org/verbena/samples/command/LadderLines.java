@@ -8,13 +8,13 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.verbena.api.ladder.LadderResult;
 
-/** How a client climbed a ladder, for people. */
+/** How a client connected by a ladder, for people. */
 public final class LadderLines {
     private static final double NANOS_PER_MILLI = 1e6;
 
     private LadderLines() {}
 
-    /** A line for each rung: why it was not tried, or when, how long that took, and what came of it. */
+    /** A line for each rung: why it was not tried, or when it was, how long that took, and the outcome. */
     public static List<String> of(LadderResult ladder) {
         List<String> lines = new ArrayList<>();
         lines.add("ladder to " + ladder.address() + ":");

@@ -4,7 +4,7 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
 
-/** The times of one kind of operation, and how long all of them took together. One writer. */
+/** The times of one kind of operation, and their total time. One writer. */
 public final class Measurement {
     /** An operation that takes longer has failed anyway. */
     private static final long LONGEST_NANOS = TimeUnit.MINUTES.toNanos(10);
@@ -40,17 +40,17 @@ public final class Measurement {
         return times;
     }
 
-    /** One operation. */
+    /** Records one operation. */
     public void record(long nanos) {
         histogram.recordValue(Math.min(nanos, LONGEST_NANOS));
     }
 
-    /** All of them. */
+    /** Sets the total time. */
     public void took(long nanos) {
         tookNanos = nanos;
     }
 
-    /** What another one has measured at the same time. */
+    /** Adds a measurement taken at the same time. */
     public void add(Measurement other) {
         histogram.add(other.histogram);
         tookNanos = Math.max(tookNanos, other.tookNanos);
@@ -82,8 +82,8 @@ public final class Measurement {
      *
      * @param operation what was measured
      * @param count how often
-     * @param bytesEach that one of them moves
-     * @param p50Micros half of them took no longer
+     * @param bytesEach the bytes that one operation moves
+     * @param p50Micros half of the operations took no longer
      * @param p90Micros nine in ten took no longer
      * @param p99Micros 99 in a hundred took no longer
      * @param perSecond how many were done in a second

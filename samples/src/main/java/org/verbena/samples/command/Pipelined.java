@@ -27,7 +27,7 @@ public final class Pipelined {
      * @param loop the channel's
      * @param count how often, at the most
      * @param window how many at once
-     * @param limitNanos after this long no more are started
+     * @param limitNanos after this time no more are started
      * @param operation starts one, on the loop
      * @return the times, or the first failure
      */
@@ -69,7 +69,7 @@ public final class Pipelined {
         });
     }
 
-    /** For an operation that could not begin for want of memory. */
+    /** For an operation that could not begin because there was no memory. */
     public static CommandFailure noMemory(OutOfMemoryError failure) {
         return new CommandFailure(
                 "no memory for one more operation: have fewer under way (--window), or shorter ones; "

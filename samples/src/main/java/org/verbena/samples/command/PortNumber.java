@@ -3,7 +3,7 @@ package org.verbena.samples.command;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** A TCP or RDMA port; 0 lets a server take any free one. */
+/** A TCP or RDMA port; with 0 a server takes any free one. */
 public final class PortNumber implements ITypeConverter<Integer> {
     private static final int GREATEST = 65_535;
 

@@ -11,8 +11,8 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * A command's results: text that is printed as it comes or, with {@code --json}, one JSON object at the end. A mixin
- * for commands that print figures. One thread.
+ * A command's results: text that is printed at once or, with {@code --json}, one JSON object at the end. A mixin for
+ * commands that print figures. Not thread-safe.
  */
 public final class Report {
     @Option(names = "--json", description = "Print the figures as JSON.")
@@ -29,20 +29,20 @@ public final class Report {
         return json;
     }
 
-    /** A line for people. */
+    /** Prints a line for people. */
     public void line(String text) {
         if (!json) {
             print(text + "\n");
         }
     }
 
-    /** A figure for programs. */
+    /** Adds a figure for programs. */
     public Report member(String name, @Nullable Object value) {
         members.put(name, value);
         return this;
     }
 
-    /** A row of the table of operations, which begins with the first of them. */
+    /** Prints a row of the table of operations; the first also prints the table's header. */
     public void row(String operation, Measurement measurement, long bytesEach) {
         if (operations.isEmpty()) {
             line(Measurement.header());
@@ -51,7 +51,7 @@ public final class Report {
         line(measurement.row(operation, bytesEach));
     }
 
-    /** The end of the results: prints the object. */
+    /** Ends the results: prints the object. */
     public void end() {
         if (json) {
             if (!operations.isEmpty()) {

@@ -2,7 +2,7 @@ package org.verbena.samples.command;
 
 import org.verbena.transport.stat.StatFile;
 
-/** Ends the samples' servers: SIGINT and SIGTERM are the usual way to stop one, not a failure. */
+/** Ends the samples' servers with success on SIGINT and SIGTERM, which are the usual way to stop one. */
 public final class ServerSignals {
     private ServerSignals() {}
 

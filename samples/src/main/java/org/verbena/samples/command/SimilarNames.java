@@ -7,13 +7,13 @@ import java.util.List;
 
 /** Finds the names that a user may have meant. */
 final class SimilarNames {
-    /** Of more than these a user would not choose. */
+    /** A user would not choose from more. */
     private static final int MOST = 3;
 
-    /** Typing errors: a letter too many, missing, wrong, or two that changed places. */
+    /** Typing errors: a letter too many, missing or wrong, or two that are swapped. */
     private static final int MOST_ERRORS = 2;
 
-    /** A shorter part of a name would suit too many. */
+    /** A shorter part of a name would match too many. */
     private static final int LEAST_PART = 3;
 
     private SimilarNames() {}
@@ -21,7 +21,7 @@ final class SimilarNames {
     /**
      * Finds them.
      *
-     * @param typed what is no name
+     * @param typed not one of the names
      * @param names all names
      * @return the most similar first, three at most
      */

@@ -24,7 +24,7 @@ public final class Verbosity {
     /** The same, for commands whose {@code -v} means something else. */
     public static void raise() {
         raised = true;
-        // Loggers were made before the options were read: the commands' own have them.
+        // Loggers were made before the options were read, since commands have loggers of their own.
         if (LoggerFactory.getLogger(LOGGERS) instanceof Logger logger) {
             logger.setLevel(Level.DEBUG);
         }

@@ -7,11 +7,11 @@ import java.util.function.LongSupplier;
 
 /**
  * Runs operations, uncounted, until they no longer get faster: until the medians of two windows of time in a row agree,
- * and the JIT compiler has done little in the second. A JVM runs new code several times as slowly as compiled code. One
- * thread.
+ * and the JIT compiler has done little in the second. A JVM runs new code several times as slowly as compiled code. Not
+ * thread-safe.
  */
 public final class WarmUp {
-    /** Long enough for hundreds of the slowest round trips, and short beside what is measured then. */
+    /** Long enough for hundreds of the slowest round trips, and short compared with the measurement. */
     static final long WINDOW_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     /** On a busy machine two windows may never agree. */
@@ -37,7 +37,7 @@ public final class WarmUp {
     }
 
     /**
-     * How it went.
+     * The outcome of a warm-up.
      *
      * @param nanos how long it took
      * @param count operations that it ran
@@ -54,7 +54,7 @@ public final class WarmUp {
     }
 
     /**
-     * With others.
+     * With another clock and compiler.
      *
      * @param nanoTime the time, in nanoseconds
      * @param compilerNanos the time that the compiler's threads have taken, in nanoseconds
@@ -76,7 +76,7 @@ public final class WarmUp {
      *
      * @param window runs them for a time
      * @param mostNanos after this long it ends anyway; 0 runs none
-     * @return how it went
+     * @return the outcome
      * @throws InterruptedException the thread was interrupted
      */
     public Outcome run(Window window, long mostNanos) throws InterruptedException {

@@ -107,7 +107,7 @@ public final class EchoClient implements Callable<Integer> {
         return new WarmUp.Outcome(System.nanoTime() - beganNanos, warmUp, true);
     }
 
-    /** Echoes until so many are done or the time is over. */
+    /** Echoes until the count is reached or the time is over. */
     public static Measurement run(RdmaClient client, long count, int window, int sizeBytes, long limitNanos)
             throws InterruptedException {
         return Pipelined.run(client.channel().eventLoop(), count, window, limitNanos, () -> echo(client, sizeBytes))

@@ -11,8 +11,8 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /**
- * What {@code send-file} and {@code recv-file} say to each other: requests of the sender and their replies, in the
- * short form of the API. Each begins with one byte, the kind; numbers are big endian.
+ * The protocol of {@code send-file} and {@code recv-file}: requests of the sender and their replies, in the short form
+ * of the API. Each begins with one byte, the kind; numbers are big endian.
  *
  * <pre>{@code
  *   sender                                      receiver
@@ -89,7 +89,7 @@ final class FileTransfer {
                 + HexFormat.of().formatHex(hash);
     }
 
-    /** Describes what went wrong with a file: messages of the JDK's exceptions often have its name only. */
+    /** Describes a failure with a file: messages of the JDK's exceptions often contain only its name. */
     static String describe(IOException failure) {
         String text = failure.getMessage() == null ? failure.toString() : failure.getMessage();
         return switch (failure) {

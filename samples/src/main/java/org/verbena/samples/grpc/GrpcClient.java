@@ -89,7 +89,7 @@ public final class GrpcClient implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** gRPC says "io exception", and its causes what happened. */
+    /** gRPC's own text is "io exception"; its causes say what happened. */
     private static String describe(Throwable failure) {
         Throwable deepest = failure;
         while (deepest.getCause() != null) {
@@ -106,7 +106,7 @@ public final class GrpcClient implements Callable<Integer> {
                 name);
     }
 
-    /** One call with a stream each way. The next line goes out when the last one was answered. */
+    /** One call with a stream each way. Sends the next line when the last one has been answered. */
     private Measurement chat(ManagedChannel channel) throws InterruptedException, StatusException {
         CallOptions deadline = CallOptions.DEFAULT.withDeadlineAfter(DEADLINE_SECONDS, TimeUnit.SECONDS);
         BlockingClientCall<String, String> lines =

@@ -37,7 +37,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** An HTTP client over RDMA or TCP. curl does as well as this over TCP, and not at all over RDMA. */
+/** An HTTP client over RDMA or TCP. Over TCP curl would do as well. */
 @Command(name = "http-client", description = "Requests a path from http-server, over HTTP/1.1 or HTTP/2.")
 public final class HttpClient implements Callable<Integer> {
     private static final int MAX_CONTENT_BYTES = 1 << 20;
@@ -115,7 +115,7 @@ public final class HttpClient implements Callable<Integer> {
         return request;
     }
 
-    /** Streams that the server would open are none of ours. */
+    /** Handlers for HTTP/2, which ignore streams that the server opens. */
     private ChannelInitializer<Channel> connection(CompletableFuture<String> answer) {
         return http2
                 ? initializer(

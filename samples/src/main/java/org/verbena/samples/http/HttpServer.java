@@ -111,7 +111,10 @@ public final class HttpServer implements Callable<Integer> {
         }
     }
 
-    /** GET says hello, POST sends back the content. It does not know which HTTP, or which transport, it serves. */
+    /**
+     * GET returns a greeting, POST sends back the content. The handler is independent of the version of HTTP and of the
+     * transport.
+     */
     private static final class Answers extends SimpleChannelInboundHandler<FullHttpRequest> {
         @Override
         protected void channelRead0(ChannelHandlerContext context, FullHttpRequest request) {

@@ -22,8 +22,8 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /**
- * Keeps values in registered memory. Clients read them without its help, and ask it to change them. {@link KvFormat}
- * has the protocol.
+ * Keeps values in registered memory. Clients read them by RDMA, and send requests to change them. {@link KvFormat} has
+ * the protocol.
  */
 @Command(
         name = "kv-server",

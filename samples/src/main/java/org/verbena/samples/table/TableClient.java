@@ -93,7 +93,7 @@ public final class TableClient implements Callable<Integer> {
         }
     }
 
-    /** What is written is what is read. */
+    /** Writes a row, reads it and compares. */
     public static void checkARow(RdmaChannel channel, Table table) throws InterruptedException {
         int row = table.rows() - 1;
         ByteBuf written = channel.alloc().buffer(table.rowBytes());

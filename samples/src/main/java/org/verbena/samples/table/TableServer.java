@@ -24,8 +24,8 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /**
- * Exposes a table in its memory. A client that asks gets the table's token and may then read and change it without
- * involving the server's program, and on an RDMA device not even its processor.
+ * Exposes a table in its memory. A client that asks gets the table's token, and can then read and change it without the
+ * server's program and, on an RDMA device, without its processor.
  */
 @Command(
         name = "table-server",

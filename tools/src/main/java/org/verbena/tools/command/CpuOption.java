@@ -30,12 +30,12 @@ public final class CpuOption {
     private CommandSpec spec;
 
     /**
-     * Makes the loops of a command, each bound to its processor if that is wanted.
+     * Makes the loops of a command, each bound to its processor if the option is given.
      *
      * @param provider {@code auto}, {@code verbs}, {@code soft}
      * @param threads how many; 0 for as many as there are processors in the list, and Netty's default without one
      * @param options how the loops wait
-     * @throws ParameterException the list has a processor that is not there, or this is not Linux
+     * @throws ParameterException the list has a processor that does not exist, or this is not Linux
      */
     public RdmaEventLoopGroup newGroup(String provider, int threads, CompletionLoopOptions options) {
         if (list == null) {

@@ -16,7 +16,7 @@ public final class DeviceOption {
             description = "The device; by default the first.")
     private @Nullable String name;
 
-    /** Opens it, or says why there is none. */
+    /** Opens it, or reports why there is none. */
     public Context open() {
         if (name != null) {
             return Verbs.device(name).open();

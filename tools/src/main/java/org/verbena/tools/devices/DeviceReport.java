@@ -266,7 +266,7 @@ final class DeviceReport {
             line(3, "phys_state", physicalState(port.physicalState()) + " (" + port.physicalState() + ")");
         }
         for (GidEntry gid : gids) {
-            // As in C, what has no interface id is no GID: iWARP devices put their MAC address before it.
+            // As in C, an entry without an interface id is no GID: iWARP devices put their MAC address before it.
             if (gid.port() == number && gid.gid().interfaceId() != 0) {
                 boolean ethernet = port.linkLayer() == LinkLayer.ETHERNET;
                 line(
@@ -278,7 +278,7 @@ final class DeviceReport {
         }
     }
 
-    /** The kernel has it only in sysfs; software devices have none. */
+    /** Only sysfs has it; software devices have none. */
     private static String board(Device device) {
         try {
             return Files.readString(Path.of(device.sysfsPath(), "board_id")).strip();
@@ -287,7 +287,7 @@ final class DeviceReport {
         }
     }
 
-    /** As inet_ntop(3) has it: the longest run of zero groups left out, and mapped IPv4 addresses in their own form. */
+    /** Formats as inet_ntop(3): without the longest run of zero groups, and mapped IPv4 addresses in their own form. */
     static String shortText(Gid gid) {
         if (gid.subnetPrefix() == 0 && gid.interfaceId() >>> 32 == 0xffff) {
             return "::ffff:" + gid.toInetAddress().getHostAddress();

@@ -109,10 +109,10 @@ public final class Devices implements Callable<Integer> {
         out.flush();
     }
 
-    /** A device that does not open. */
+    /** A device that cannot be opened. */
     record BrokenDevice(String name, String failure) {}
 
-    /** A device with what {@code --json -v} adds. */
+    /** A device with the fields that {@code --json -v} adds. */
     record VerboseDevice(OpenDevice device, ExtendedDeviceAttributes extended) {}
 
     /** A device, as it is printed. */

@@ -19,10 +19,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 
-/** Prints what {@link Doctor} finds. */
+/** Prints the findings of {@link Doctor}. */
 @Command(
         name = "doctor",
-        description = "Checks what works on this machine, and the way to a peer; says what to do.",
+        description = "Checks what works on this machine, and the path to a peer, and says what to do.",
         footer =
                 "%nThe exit code is 1 if a check failed; warnings and skipped checks leave it at 0. That this machine has"
                         + " no RDMA device is a failure only with --provider verbs.")
@@ -46,7 +46,7 @@ public final class DoctorCommand implements Callable<Integer> {
     @Option(
             names = "--provider",
             paramLabel = "auto|verbs|soft|shm",
-            description = "What has to work, and what to connect to the peer with (auto).")
+            description = "The provider that has to work, and that the connection to the peer uses (auto).")
     private String provider = ProviderChoice.configured();
 
     @Option(names = "--json", description = "Print as JSON.")

@@ -6,9 +6,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a C program has measured beside perf, or why it has not.
+ * A C program's result beside perf's, or why there is none.
  *
- * @param tool of which set
+ * @param tool the set of the program
  * @param program its name; null if there is none for this
  * @param figures its figures; null without them
  * @param reason why there are none; null with them
@@ -67,7 +67,7 @@ record Compared(
                         ratio);
     }
 
-    /** For CSV: empty where there is nothing. */
+    /** For CSV: empty fields where there is no value. */
     String cells() {
         ToolFigures it = figures;
         return it == null
@@ -85,7 +85,7 @@ record Compared(
         return Double.isNaN(value) ? "" : String.format(Locale.ROOT, "%.3f", value);
     }
 
-    /** For JSON: what there is. */
+    /** For JSON: the values that exist. */
     Map<String, @Nullable Object> members() {
         Map<String, @Nullable Object> members = new LinkedHashMap<>();
         members.put("tool", tool.toString());

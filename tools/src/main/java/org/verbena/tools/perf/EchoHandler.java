@@ -5,7 +5,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Writes what it reads, and stops reading while the peer does not take it. */
+/** Echoes what it reads, and stops reading while the peer does not accept data. */
 public class EchoHandler extends ChannelInboundHandlerAdapter {
     private static final Logger LOG = LoggerFactory.getLogger(EchoHandler.class);
 

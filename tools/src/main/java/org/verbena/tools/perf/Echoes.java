@@ -6,7 +6,7 @@ import io.netty.util.concurrent.Promise;
 import java.util.ArrayDeque;
 import org.verbena.samples.command.CommandFailure;
 
-/** What was sent and has not come back yet, in order. Used on one event loop. */
+/** The messages that were sent and have not come back yet, in order. Used on one event loop. */
 final class Echoes {
     private final EventLoop loop;
     private final ArrayDeque<Promise<Boolean>> awaited = new ArrayDeque<>();
@@ -15,14 +15,14 @@ final class Echoes {
         this.loop = loop;
     }
 
-    /** Completes when what is sent has come back. */
+    /** Completes when the message that is sent has come back. */
     Future<?> expect(Future<?> sent) {
         Promise<Boolean> back = loop.newPromise();
         expect(sent, back);
         return back;
     }
 
-    /** Completes that promise when what is sent has come back. */
+    /** Completes that promise when the message that is sent has come back. */
     void expect(Future<?> sent, Promise<Boolean> back) {
         awaited.add(back);
         sent.addListener(done -> {

@@ -13,14 +13,14 @@ import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
 
 /**
- * Starts operations at a rate, whether or not those before are done. Each is timed from when it was due, so that a peer
- * that stalls is seen in all the operations that it delays ("coordinated omission").
+ * Starts operations at a rate, whether or not earlier ones are done. Each is timed from when it was due, so that a
+ * stall of the peer shows in all operations that it delays ("coordinated omission").
  */
 final class OpenLoop {
     /** Beyond these, operations wait, and the wait is part of their time. */
     private static final int MOST_UNDER_WAY = 1 << 14;
 
-    /** A sleep is about so much longer than it should be. */
+    /** About how much longer a sleep takes than requested. */
     private static final long SLEEP_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private final EventLoop loop;
@@ -36,12 +36,12 @@ final class OpenLoop {
     }
 
     /**
-     * Runs them, in turn on each of the connections. The thread that calls paces the operations, and returns when the
-     * last one is done or one has failed.
+     * Runs them, in turn on each of the connections. The calling thread paces the operations, and returns when the last
+     * one is done or one has failed.
      *
      * @param loops the connections' loops
-     * @param perSecond how many are due in a second, on all of them together
-     * @param nanos for how long
+     * @param perSecond how many are due in a second, on all connections together
+     * @param nanos the duration
      * @param operations start one, on the loop of the same index
      * @return the times of each connection, or its first failure
      */

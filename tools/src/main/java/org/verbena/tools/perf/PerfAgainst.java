@@ -31,7 +31,7 @@ final class PerfAgainst {
         return tool != null;
     }
 
-    /** How the command ends, if nothing else fails: with 1 if something could be compared and was not. */
+    /** The exit code, if nothing else fails: 1 if a comparison was possible and failed. */
     int exitCode() {
         return failures == 0 ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
     }

@@ -55,7 +55,7 @@ final class PerfCalls implements PerfSubject {
                 .build();
     }
 
-    /** What a server has for these. */
+    /** The server's side of these calls. */
     static ServerServiceDefinition service() {
         return ServerServiceDefinition.builder(SERVICE)
                 .addMethod(ECHO, ServerCalls.asyncUnaryCall((request, reply) -> {
@@ -98,7 +98,7 @@ final class PerfCalls implements PerfSubject {
             }
         }
 
-        /** gRPC says "io exception", and its causes what happened. */
+        /** gRPC's own text is "io exception"; its causes say what happened. */
         @Override
         public void onError(Throwable failure) {
             Throwable deepest = failure;

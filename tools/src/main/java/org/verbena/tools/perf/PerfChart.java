@@ -62,7 +62,7 @@ final class PerfChart {
         new Color(0x8A5A00)
     };
 
-    /** With more curves than colours, the colours come again with other strokes. */
+    /** With more curves than colours, the colours repeat with other strokes. */
     private static final float[][] DASHES = {{1, 0}, {9, 4}, {2, 3}, {12, 4, 2, 4}};
 
     private static final float STROKE = 2;
@@ -108,7 +108,7 @@ final class PerfChart {
         }
     }
 
-    /** Throws what AWT throws where a library or all fonts are missing. */
+    /** Throws AWT's exception if a library or all fonts are missing. */
     static void checkFonts() {
         new TextLayout("0", new Font(Font.SANS_SERIF, Font.PLAIN, 12), new FontRenderContext(null, true, true));
     }
@@ -199,7 +199,7 @@ final class PerfChart {
         return (bytes >> unit) + (unit == 20 ? " MiB" : unit == 10 ? " KiB" : " B");
     }
 
-    /** XChart wants each name once. */
+    /** XChart requires unique names. */
     private String unique(String name) {
         String tried = name;
         for (int i = 2; chart.getSeries(tried) != null; i++) {

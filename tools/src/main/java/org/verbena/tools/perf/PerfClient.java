@@ -46,7 +46,7 @@ final class PerfClient implements Callable<Integer> {
 
     private static final double NANOS_PER_SECOND = 1e9;
 
-    /** As {@code -a} of perftest goes: up to 8 MiB. */
+    /** The sizes of perftest's {@code -a}: up to 8 MiB. */
     private static final int LARGEST_POWER = 23;
 
     @Parameters(index = "0", arity = "0..1", paramLabel = "HOST", description = "The server; the same as --host.")
@@ -240,7 +240,7 @@ final class PerfClient implements Callable<Integer> {
         return against.exitCode();
     }
 
-    /** What a C program would be asked for. */
+    /** The run for a C program. */
     private List<ToolRun> toolRuns(boolean isLatency) {
         List<ToolRun> runs = new ArrayList<>();
         try {
@@ -300,7 +300,7 @@ final class PerfClient implements Callable<Integer> {
         return test == PerfTest.ATOMIC ? List.of(Long.BYTES) : allSizes();
     }
 
-    /** What was measured, and the distribution of its times. */
+    /** The figures, and the distribution of the times. */
     private record Measured(PerfFigures figures, NavigableMap<Double, Double> percentiles) {}
 
     private Measured measure(List<PerfSubject> subjects, PerfTest test, boolean isLatency, int bytes, Load load)
@@ -349,7 +349,7 @@ final class PerfClient implements Callable<Integer> {
     }
 
     /**
-     * Ends what the server sends.
+     * Ends the server's messages.
      *
      * @throws CommandFailure not all of it has arrived
      */
@@ -383,14 +383,14 @@ final class PerfClient implements Callable<Integer> {
         return outcome.count();
     }
 
-    /** How many messages of the server have arrived here; 0 where it sends none. */
+    /** How many messages of the server have arrived here; 0 if it sends none. */
     private static long received(List<PerfSubject> subjects, Load load) {
         return load.isBidirectional()
                 ? subjects.stream().mapToLong(PerfSubject::received).sum()
                 : 0;
     }
 
-    /** How many one-way messages the server has had. */
+    /** How many one-way messages the server has received. */
     private static long arrived(List<PerfSubject> subjects) throws InterruptedException {
         long arrived = 0;
         for (PerfSubject subject : subjects) {

@@ -14,7 +14,7 @@ import org.verbena.api.RdmaSocketChannel;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.transport.RemoteMemory;
 
-/** One of the connections of a client, and what is measured beside it. */
+/** One connection of a client, with the subjects that are measured beside it. */
 final class PerfConnection implements AutoCloseable {
     private final RdmaEventLoopGroup group;
     private final String host;
@@ -57,7 +57,7 @@ final class PerfConnection implements AutoCloseable {
         return echoes;
     }
 
-    /** What measures that test on this connection; closed with it. */
+    /** The subject of that test on this connection; closed with it. */
     PerfSubject subject(PerfTest test) throws InterruptedException {
         PerfSubject subject = switch (test) {
             case MESSAGE, REQUEST -> new PerfMessages(this);
@@ -73,7 +73,7 @@ final class PerfConnection implements AutoCloseable {
         return subject;
     }
 
-    /** Where the server has that. */
+    /** The address of that service. */
     private int port(PerfService service) throws InterruptedException {
         ByteBuf reply = request(PerfProtocol.PORT, service.offset());
         try {
@@ -127,7 +127,7 @@ final class PerfConnection implements AutoCloseable {
     /**
      * Makes the server start its end of a C program; returns the port of that.
      *
-     * @throws CommandFailure it does not, and says why
+     * @throws CommandFailure it does not; the message says why
      */
     int startTool(PerfTool tool, ToolRun run) throws InterruptedException {
         ByteBuf message = client.channel().alloc().buffer().writeByte(PerfProtocol.TOOL);
@@ -168,7 +168,7 @@ final class PerfConnection implements AutoCloseable {
                 .getNow());
     }
 
-    /** Memory of the server, only for this connection, instead of what it had. */
+    /** Requests memory of the server, only for this connection, which replaces the last one. */
     RemoteMemory memory(int bytes) throws InterruptedException {
         return PerfProtocol.token(request(PerfProtocol.MEMORY, bytes));
     }
@@ -183,7 +183,7 @@ final class PerfConnection implements AutoCloseable {
                 .getNow();
     }
 
-    /** A message of so many bytes, whatever they are. */
+    /** A message of this many bytes, with any content. */
     static ByteBuf filled(Channel channel, int bytes) {
         return channel.alloc().buffer(bytes, bytes).writerIndex(bytes);
     }

@@ -3,9 +3,9 @@ package org.verbena.tools.perf;
 import java.util.NavigableMap;
 
 /**
- * What a picture shows of one test with one size.
+ * The curve of one test with one size in a picture.
  *
- * @param run how the names of its lines begin
+ * @param run prefix of the names of its lines
  * @param test its name
  * @param isLatency whether latency was measured
  * @param bytes of an operation

@@ -7,14 +7,14 @@ import org.HdrHistogram.HistogramIterationValue;
 import org.verbena.samples.command.Measurement;
 
 /**
- * What one test with one size has measured. Times are in microseconds.
+ * The result of one test with one size. Times are in microseconds.
  *
  * @param test which
  * @param mode {@code lat} or {@code bw}
  * @param bytes of one operation
  * @param connections over how many at once
- * @param window operations under way on each; 0 where a rate was given
- * @param ratePerSecond the rate that was asked for, of all connections together; 0 for none
+ * @param window operations under way on each; 0 if a rate was given
+ * @param ratePerSecond the requested rate, of all connections together; 0 for none
  * @param bidirectional whether the server sent as well; count and bandwidth are then of both directions together
  * @param count operations measured
  * @param minMicros the quickest
@@ -28,7 +28,7 @@ import org.verbena.samples.command.Measurement;
  * @param perSecond operations in a second
  * @param megabytesPerSecond their bytes, in 10^6
  * @param cpuSecondsPerMillion processor time of this process for a million of them
- * @param allocatedBytesEach what this process took from its heap for each
+ * @param allocatedBytesEach heap that this process allocated for each
  */
 record PerfFigures(
         String test,

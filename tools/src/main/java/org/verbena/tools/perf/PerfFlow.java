@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * channel's event loop. A message that fails, because the connection has ended, is not followed by another.
  */
 final class PerfFlow {
-    /** A client may ask for more at once, and gets these. */
+    /** The most at once, even if a client asks for more. */
     private static final int MOST_AT_ONCE = 1 << 14;
 
     private final int atOnce;
@@ -20,7 +20,7 @@ final class PerfFlow {
     private @Nullable LongConsumer whenEnded;
 
     /**
-     * Sends nothing yet.
+     * Creates a flow that sends nothing yet.
      *
      * @param bytes of a message, 1 to {@link PerfProtocol#MOST_MEMORY_BYTES}
      * @param window how many at once, 1 or more; fewer if they have more than that many bytes together

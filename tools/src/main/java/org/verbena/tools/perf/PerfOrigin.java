@@ -8,7 +8,7 @@ import java.time.ZoneId;
 import java.util.stream.Stream;
 
 /**
- * Where figures come from. Without it a picture says nothing.
+ * The origin of figures, without which a picture has no meaning.
  *
  * @param provider what carried them
  * @param machine of this end: its name and processors

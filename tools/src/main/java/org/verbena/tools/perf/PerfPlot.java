@@ -45,7 +45,7 @@ final class PerfPlot {
     /**
      * Reads the earlier runs, and checks that the JVM can draw: before anything is measured.
      *
-     * @param isLatency whether latencies are measured, which earlier runs must have as well
+     * @param isLatency whether latencies are measured, as earlier runs must have
      */
     void prepare(boolean isLatency) throws IOException {
         this.isLatency = isLatency;
@@ -67,7 +67,7 @@ final class PerfPlot {
         }
         try {
             PerfChart.checkFonts();
-        } catch (RuntimeException | LinkageError | InternalError failure) { // AWT has all three for a missing library
+        } catch (RuntimeException | LinkageError | InternalError failure) { // AWT's for a missing library
             throw new CommandFailure(
                     "--plot needs the JDK's module java.desktop, fontconfig and a font (Debian: apt-get install"
                             + " fontconfig libfreetype6 fonts-dejavu-core), for .svg as well: " + failure,
@@ -100,7 +100,7 @@ final class PerfPlot {
                 | IllegalStateException
                 | ClassCastException
                 | NullPointerException
-                | NumberFormatException unlike) { // Gson has each for something that is missing or of another type
+                | NumberFormatException unlike) { // Gson throws each for a missing or wrong member
             throw new CommandFailure(
                     "--plot-with " + run + ": this is not what perf client prints with --json", unlike);
         }
@@ -143,7 +143,7 @@ final class PerfPlot {
                 percentiles));
     }
 
-    /** Draws all of them, if that is wanted. */
+    /** Draws all of them, if the option is given. */
     void draw(PerfOrigin origin) throws IOException {
         if (file != null) {
             Files.write(file, new PerfChart(isLatency, origin, curves).encode(isSvg(file)));

@@ -6,7 +6,7 @@ import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import org.jspecify.annotations.Nullable;
 
-/** Shows how much of the time of a test with one size is over, warm-up included, until it is closed. */
+/** Shows how much of the time of a test with one size has passed, warm-up included, until it is closed. */
 final class PerfProgress implements AutoCloseable {
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
     private static final int MILLIS_PER_SECOND = 1000;
@@ -19,7 +19,7 @@ final class PerfProgress implements AutoCloseable {
     private volatile boolean isClosed;
 
     /**
-     * Shows nothing yet.
+     * Creates one that shows nothing yet.
      *
      * @param option whether to show anything
      * @param name of the test and size

@@ -33,7 +33,7 @@ final class PerfProtocol {
     static final byte HOW_MANY = 'h';
 
     /**
-     * Send messages as well: of so many bytes, so many at once (ints); {@link PerfFlow} says how many at the most. Each
+     * Send messages as well: their size in bytes, and how many at once (ints); {@link PerfFlow} has the limit. Each
      * begins with {@link #COUNT}. Streams and sends have their own form of it.
      */
     static final byte BOTH = 'b';
@@ -41,12 +41,12 @@ final class PerfProtocol {
     /** A request: send no more. The reply is how many were sent (a long), once all of them are complete. */
     static final byte STOP = 's';
 
-    /** A request for so many bytes of memory (an int), to read and to write; the reply is its token. */
+    /** A request for memory to read and to write: its size in bytes (an int); the reply is its token. */
     static final byte MEMORY = 'm';
 
     /**
-     * A request: on which port is that {@link PerfService} (its offset, an int)? The reply is an int, 0 if the server
-     * is not that far yet.
+     * A request: on which port is that {@link PerfService} (its offset, an int)? The reply is an int, 0 if the service
+     * is not listening yet.
      */
     static final byte PORT = 'p';
 
@@ -85,7 +85,7 @@ final class PerfProtocol {
         this.tools = tools;
     }
 
-    /** Where the server has that service, once it does. */
+    /** The port of that service, once it listens. */
     void port(PerfService service, int port) {
         ports.set(service.offset(), port);
     }
@@ -169,7 +169,7 @@ final class PerfProtocol {
         return counted;
     }
 
-    /** Memory only for the peer of this channel, until it asks for other memory or the channel closes. */
+    /** Memory only for the peer of this channel, until the peer requests other memory or the channel closes. */
     private static RemoteMemory memory(RdmaChannel channel, int bytes) {
         if (bytes < 1 || bytes > MOST_MEMORY_BYTES) {
             throw new IllegalArgumentException(

@@ -20,7 +20,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** A mixin: prints figures as a table as they come, as lines of comma-separated values, or as one JSON object. */
+/** A mixin: prints figures as a table, line by line, as comma-separated values, or as one JSON object. */
 final class PerfReport {
     @ArgGroup
     private @Nullable Format format;
@@ -72,8 +72,8 @@ final class PerfReport {
     /**
      * A test with one size.
      *
-     * @param percentiles percentile to microseconds, which JSON has as well
-     * @param compared what a C program has measured; null if none was asked for
+     * @param percentiles percentile to microseconds, which JSON contains as well
+     * @param compared a C program's result; null if none was requested
      */
     void row(PerfFigures figures, Map<Double, Double> percentiles, @Nullable Compared compared) {
         Map<String, @Nullable Object> row = components(figures);
@@ -81,7 +81,7 @@ final class PerfReport {
             String cells = row.values().stream().map(PerfReport::cell).collect(Collectors.joining(","));
             print(compared == null ? cells : cells + "," + compared.cells());
             if (compared != null && compared.figures() == null) {
-                spec.commandLine().getErr().println(compared.line().strip()); // the line has no place for it
+                spec.commandLine().getErr().println(compared.line().strip()); // the line has no room for it
             }
         } else if (!isJson()) {
             print(figures.mode().equals("lat") ? latency(figures) : bandwidth(figures));
@@ -96,7 +96,7 @@ final class PerfReport {
         rows.add(row);
     }
 
-    /** What a record has, by name, in its order. */
+    /** The components of a record, by name, in its order. */
     private static Map<String, @Nullable Object> components(Record record) {
         Map<String, @Nullable Object> values = new LinkedHashMap<>();
         for (RecordComponent component : record.getClass().getRecordComponents()) {

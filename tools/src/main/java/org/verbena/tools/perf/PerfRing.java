@@ -8,13 +8,13 @@ import org.verbena.api.RdmaChannel;
 import org.verbena.api.ring.RecordRing;
 import org.verbena.transport.RemoteMemory;
 
-/** Records in rings of memory that the peer writes: one at the server, and one here for what comes back. */
+/** Records in rings of memory that the peer writes: one at the server, and one here for records that come back. */
 final class PerfRing implements PerfSubject {
     /** The longest record. */
     static final int MOST_BYTES = 8 << 20;
 
     private static final int LEAST_CAPACITY = 64 << 10;
-    /** A record is at most a quarter of its ring; twice that lets it fill while room is given back. */
+    /** A record is at most a quarter of its ring; with twice that the ring fills while room is returned. */
     private static final int RECORDS = 8;
 
     /** The largest ring. */
@@ -32,7 +32,7 @@ final class PerfRing implements PerfSubject {
         channel.closeFuture().addListener(closed -> echoes.fail("the server closed the connection"));
     }
 
-    /** How large a ring is for records of that length, so many at once. */
+    /** The size of a ring for records of that length, this many at once. */
     static int capacityBytes(int bytes, int window) {
         return Math.clamp(bytes * Math.max(RECORDS, 2L * window), LEAST_CAPACITY, MOST_CAPACITY);
     }
@@ -42,7 +42,7 @@ final class PerfRing implements PerfSubject {
             throws InterruptedException {
         int capacityBytes = capacityBytes(bytes, load.window());
         RecordRing ring = new RecordRing(channel, capacityBytes, Integer.MAX_VALUE, record -> echoes.arrived());
-        // Behind the one before, which takes what belongs to it until the server has the new one.
+        // Behind the last one, which gets its own records until the server has the new one.
         channel.pipeline().addLast(ring);
         RemoteMemory token =
                 connection.ring(isLatency ? PerfProtocol.ECHO : PerfProtocol.COUNT, capacityBytes, ring.token());

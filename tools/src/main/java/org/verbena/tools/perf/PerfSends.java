@@ -20,7 +20,7 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.transport.Framing;
 
-/** Sends without the channel's protocol. {@link SendProtocol} says how they keep to the server's receives. */
+/** Sends without the channel's protocol. {@link SendProtocol} describes how they respect the server's receives. */
 final class PerfSends implements PerfSubject {
     private final RdmaEventLoopGroup group;
     private final String host;
@@ -50,7 +50,7 @@ final class PerfSends implements PerfSubject {
                 .option(RdmaChannelOption.RECEIVE_DEPTH, protocol.posted())
                 .option(RdmaChannelOption.RECEIVE_BUFFER_BYTES, protocol.answerBytes(isLatency))
                 .option(RdmaChannelOption.CONNECT_PRIVATE_DATA, protocol.encode())
-                .handler(new ChannelInboundHandlerAdapter()) // the sender comes when its loop is known
+                .handler(new ChannelInboundHandlerAdapter()) // the sender is added when its loop is known
                 .connect(host, port)
                 .sync()
                 .channel();
@@ -121,7 +121,7 @@ final class PerfSends implements PerfSubject {
         private final SendProtocol protocol;
         private byte what;
 
-        /** Sent one-way, and how many of them the server is known to have taken. */
+        /** Sent one-way, and how many of them the server is known to have received. */
         private long sent;
 
         private long taken;
@@ -205,7 +205,7 @@ final class PerfSends implements PerfSubject {
             }
         }
 
-        /** Counts a message of the server, and lets it send more. */
+        /** Counts a message of the server, and returns its credit. */
         private void received0(int bytes) {
             if (bytes != protocol.bytes()) {
                 fail("a message of the server has " + bytes + " bytes, not " + protocol.bytes());

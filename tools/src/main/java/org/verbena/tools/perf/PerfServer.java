@@ -19,7 +19,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** The passive end: messages, requests and memory on one port, each {@link PerfService} on one after it. */
+/**
+ * The passive end: messages, requests and memory on one port, and each {@link PerfService} on one of the next ports.
+ */
 @Command(
         name = "server",
         description = "Serves perf clients: streams, sends and gRPC calls on the three ports after --port,"

@@ -78,7 +78,10 @@ enum PerfService {
         return ((InetSocketAddress) listening.localAddress()).getPort();
     }
 
-    /** What clients ask for it by, and how far its port is from that of messages: 1 for the first, and so on. */
+    /**
+     * The number by which clients request it, and the offset of its port from that of messages: 1 for the first, and so
+     * on.
+     */
     int offset() {
         return offset;
     }

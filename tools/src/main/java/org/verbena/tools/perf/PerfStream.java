@@ -62,7 +62,7 @@ final class PerfStream implements PerfSubject {
     private Channel connect() throws InterruptedException {
         return bootstrap
                 .clone()
-                .handler(new ChannelInboundHandlerAdapter()) // the reader comes when its loop is known
+                .handler(new ChannelInboundHandlerAdapter()) // the reader is added when its loop is known
                 .connect(host, port)
                 .sync()
                 .channel();
@@ -131,7 +131,7 @@ final class PerfStream implements PerfSubject {
         private final Channel channel;
         private final Echoes echoes;
 
-        /** What has come back of an echo that is not complete. */
+        /** Bytes that have come back of an incomplete echo. */
         private long bytesBack;
 
         private int bytesOfAnEcho;
@@ -170,14 +170,14 @@ final class PerfStream implements PerfSubject {
     }
 
     /**
-     * What the server says at the end.
+     * The server's report at the end.
      *
-     * @param counted messages that it has had
+     * @param counted messages that it has received
      * @param sent messages that it has sent
      */
     private record Ended(long counted, long sent) {}
 
-    /** A stream that both ends send messages of one size on. Used on its event loop, {@link #end()} elsewhere. */
+    /** A stream on which both ends send messages of one size. Used on its event loop, {@link #end()} elsewhere. */
     private static final class BothWays extends SimpleChannelInboundHandler<ByteBuf> {
         private static final int ANSWER_BYTES = 2 * Long.BYTES;
 
@@ -199,7 +199,7 @@ final class PerfStream implements PerfSubject {
             return channel.writeAndFlush(PerfConnection.filled(channel, bytes).setByte(0, PerfProtocol.COUNT));
         }
 
-        /** Says that no more messages come, and waits until the server has done so as well. */
+        /** Sends the end mark, and waits until the server has sent its own. */
         Ended end() throws InterruptedException {
             channel.writeAndFlush(channel.alloc().buffer(1).writeByte(PerfProtocol.HOW_MANY))
                     .sync();

@@ -4,7 +4,7 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import java.util.function.Supplier;
 
-/** What a client measures on one of its connections: tests of one kind. */
+/** Measures tests of one kind on one of a client's connections. */
 interface PerfSubject extends AutoCloseable {
     /**
      * Prepares a test with one size.
@@ -18,12 +18,12 @@ interface PerfSubject extends AutoCloseable {
     Supplier<Future<?>> operation(PerfTest test, boolean isLatency, int bytes, PerfClient.Load load)
             throws InterruptedException;
 
-    /** The loop that operations are started on and complete on; valid once one was prepared. */
+    /** The loop on which operations start and complete; valid once one was prepared. */
     EventLoop loop();
 
     /**
-     * How many one-way messages the server has had so far; only for tests that {@link PerfTest#isCounted}. Where the
-     * server sends as well, a stream knows it when that has ended, and is 0 before.
+     * How many one-way messages the server has received so far; only for tests that {@link PerfTest#isCounted}. If the
+     * server sends as well, a stream knows the number only when that has ended, and returns 0 before.
      */
     default long arrived() throws InterruptedException {
         throw new UnsupportedOperationException("the server does not count these");
@@ -50,7 +50,7 @@ interface PerfSubject extends AutoCloseable {
         throw new UnsupportedOperationException("the server does not send these");
     }
 
-    /** Ends what this subject has beside the connection. */
+    /** Closes everything that this subject has beside the connection. */
     @Override
     void close();
 }

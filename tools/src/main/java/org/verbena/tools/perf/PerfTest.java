@@ -2,13 +2,13 @@ package org.verbena.tools.perf;
 
 import java.util.Locale;
 
-/** What {@code perf} measures. */
+/** The tests of {@code perf}. */
 enum PerfTest {
     /** Messages; a latency is half a round trip. */
     MESSAGE(true),
     /** Requests with a reply of the same size; a latency is the whole of both. */
     REQUEST(false),
-    /** A Netty {@code SocketChannel}; a latency is half a round trip of so many bytes. */
+    /** A Netty {@code SocketChannel}; a latency is half a round trip of that many bytes. */
     STREAM(true),
     /** SENDs without the channel's protocol, as {@code ib_send_lat} and {@code ib_send_bw}. */
     SEND(true),
@@ -30,13 +30,14 @@ enum PerfTest {
     }
 
     /**
-     * By what a measured time is divided to get a latency. With a rate it is not: what a stall delays is no round trip.
+     * The divisor of a measured time that gives a latency; 1 with a rate, since a delay by a stall is not part of a
+     * round trip.
      */
     int divisor(boolean isLatency, PerfClient.Load load) {
         return isLatency && isHalfARoundTrip && load.ratePerSecond() == 0 ? 2 : 1;
     }
 
-    /** By what a measured time in nanoseconds is divided to get a latency in microseconds. */
+    /** The divisor of a measured time in nanoseconds that gives a latency in microseconds. */
     double nanosPerMicro(boolean isLatency, PerfClient.Load load) {
         return 1e3 * divisor(isLatency, load);
     }
@@ -61,7 +62,7 @@ enum PerfTest {
         };
     }
 
-    /** As it is written on the command line. */
+    /** Its name on the command line. */
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

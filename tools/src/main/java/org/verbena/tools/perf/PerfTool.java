@@ -24,7 +24,7 @@ enum PerfTool {
             return switch (run.test()) {
                 case MESSAGE, SEND -> "ib_send" + kind;
                 case READ -> "ib_read" + kind;
-                // Its latency is that of two writes, of which the second answers the first.
+                // Its latency is that of two writes; the second answers the first.
                 case WRITE -> run.isLatency() ? null : "ib_write_bw";
                 case ATOMIC -> "ib_atomic" + kind;
                 case REQUEST, STREAM, RING, GRPC -> null;
@@ -219,21 +219,21 @@ enum PerfTool {
     }
 
     /**
-     * What follows the program's name.
+     * The arguments of the program.
      *
      * @param host the server, which the client connects to; null for the server
      */
     abstract List<String> arguments(ToolRun run, int port, @Nullable String host);
 
-    /** Variables for its environment that it has unless the user has set them. */
+    /** Variables for its environment, unless the user has set them. */
     Map<String, String> environment(boolean hasDevice) {
         return Map.of();
     }
 
     /**
-     * What the client has printed.
+     * Parses the client's output.
      *
-     * @throws CommandFailure it is nothing that its versions up to now print
+     * @throws CommandFailure the output is in no format of the program's known versions
      */
     abstract ToolFigures figures(ToolRun run, String output);
 
@@ -256,7 +256,7 @@ enum PerfTool {
     }
 
     /**
-     * The command for it, whole.
+     * The complete command.
      *
      * @param path folders as in {@code PATH}
      * @param host as in {@link #arguments}

@@ -5,7 +5,7 @@ import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 
 /**
- * What this process has used.
+ * The resources that this process has used.
  *
  * @param cpuNanos processor time of all its threads, in nanoseconds
  * @param allocatedBytes of the heap, by all threads, those that have ended included
@@ -17,7 +17,7 @@ record PerfUsage(long cpuNanos, long allocatedBytes) {
         return new PerfUsage(system.getProcessCpuTime(), threads.getTotalThreadAllocatedBytes());
     }
 
-    /** What was used since then. */
+    /** The resources used since then. */
     PerfUsage since(PerfUsage before) {
         return new PerfUsage(cpuNanos - before.cpuNanos, allocatedBytes - before.allocatedBytes);
     }

@@ -17,10 +17,10 @@ final class ProgressOption {
     private @Nullable Boolean progress;
 
     /**
-     * A bar to complete and build, or null where none is wanted.
+     * A bar to complete and build, or null if none is wanted.
      *
-     * @param name what it is the progress of; 30 columns at the most, since figures take about 50 of 100
-     * @param most what is to be reached
+     * @param name of the task; at most 30 columns, since figures take about 50 of 100
+     * @param most the value at which the bar is full
      */
     @SuppressWarnings("SystemConsoleNull") // from 25 on it may be null again
     @Nullable ProgressBarBuilder bar(String name, long most) {

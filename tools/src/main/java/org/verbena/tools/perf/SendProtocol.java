@@ -5,14 +5,14 @@ import io.netty.buffer.Unpooled;
 import java.nio.ByteBuffer;
 
 /**
- * How the test {@code send} keeps to the receives of its peer, since a channel with framing RAW has no credits.
+ * How the test {@code send} respects the receives of its peer, since a channel with framing RAW has no credits.
  *
  * <p>The client connects for each size, with this record as private data. The server posts {@code receives} receives of
- * {@code bytes} before it accepts. Half of them are the client's credits: the other half covers those that the server's
- * program has been given and that are about to be posted again. A message that comes back is a credit that comes back.
- * Of messages that go one way, the server acknowledges each half of the credits, with {@link PerfProtocol#COUNT} and
- * how many it has had (a long), so that two acknowledgements at most are under way; it says the same with
- * {@link PerfProtocol#HOW_MANY} when it is asked, by a message of only that byte.
+ * {@code bytes} before it accepts. Half of them are the client's credits: the other half covers receives that the
+ * server's program holds and that are about to be posted again. A message that comes back returns its credit. Of
+ * messages that go one way, the server acknowledges each half of the credits, with {@link PerfProtocol#COUNT} and how
+ * many it has had (a long), so that two acknowledgements at most are under way; it says the same with {@link
+ * PerfProtocol#HOW_MANY} when it is asked, by a message of only that byte.
  *
  * <p>Where both ends send, the client posts as many receives, and the server sends with as many credits from {@link
  * PerfProtocol#BOTH}, a single byte, to {@link PerfProtocol#STOP}, which it answers with how many it has sent. The
@@ -25,10 +25,10 @@ import java.nio.ByteBuffer;
  * @param isBidirectional whether the server sends as well
  */
 record SendProtocol(int bytes, int receives, boolean isBidirectional) {
-    /** How many of the server's messages the client has had. */
+    /** The client's acknowledgement of the server's messages. */
     static final byte TAKEN = 't';
 
-    /** Two credits and their cover of such messages are {@link #MOST_MEMORY_BYTES}. */
+    /** Two credits of such messages, with the receives that cover them, take {@link #MOST_MEMORY_BYTES}. */
     static final int MOST_BYTES = 16 << 20;
 
     private static final int MOST_MEMORY_BYTES = 64 << 20;
@@ -38,12 +38,12 @@ record SendProtocol(int bytes, int receives, boolean isBidirectional) {
     private static final int MOST_RECEIVES = 2048;
 
     /**
-     * Three acknowledgements at most are under way, since each stands for a third of the credits at least, and three
-     * more may be about to be posted again; two are for what the client asks and the server answers.
+     * At most three acknowledgements are under way, since each stands for at least a third of the credits, and three
+     * more receives may be about to be posted again; two are for the client's questions and the server's answers.
      */
     private static final int CONTROL_RECEIVES = 8;
 
-    /** Where a rate says when messages start, as many may be under way as with the default window. */
+    /** With a rate, as many messages may be under way as with the default window. */
     private static final int RATED_WINDOW = 64;
 
     private static final int ENCODED_BYTES = 2 * Integer.BYTES + 1;
@@ -60,7 +60,7 @@ record SendProtocol(int bytes, int receives, boolean isBidirectional) {
         }
     }
 
-    /** For messages of that size, of which so many are to be under way if memory allows; 0 where a rate was given. */
+    /** For messages of that size, with this many under way if memory allows; 0 if a rate was given. */
     static SendProtocol of(int bytes, int window, boolean isBidirectional) {
         int wanted = 2 * Math.min(window == 0 ? RATED_WINDOW : window, MOST_RECEIVES / 2);
         return new SendProtocol(
@@ -84,7 +84,7 @@ record SendProtocol(int bytes, int receives, boolean isBidirectional) {
                 .array();
     }
 
-    /** How many messages a client may have sent that the server is not known to have taken. */
+    /** How many messages a client may have sent that the server is not known to have received. */
     int credits() {
         return receives / 2;
     }

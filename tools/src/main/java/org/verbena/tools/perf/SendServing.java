@@ -84,7 +84,7 @@ final class SendServing extends EchoHandler {
         context.write(SendProtocol.answer(what, count), context.voidPromise());
     }
 
-    /** As many as the client has receives for. What has been read last flushes them. */
+    /** Writes as many as the client has receives for. The end of the read flushes them. */
     private void send0(ChannelHandlerContext context) {
         Channel channel = context.channel();
         for (; isSending && sent - taken < protocol.credits(); sent++) {
@@ -94,7 +94,7 @@ final class SendServing extends EchoHandler {
         }
     }
 
-    /** Both directions are independent: what waits to be sent is bounded by the client's receives. */
+    /** The two directions are independent: the client's receives bound what waits to be sent. */
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext context) {
         if (!isSending) {

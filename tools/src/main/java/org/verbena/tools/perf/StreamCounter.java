@@ -11,11 +11,11 @@ final class StreamCounter {
     private final int bytes;
     private final AtomicLong counted = new AtomicLong();
 
-    /** Of the message that is arriving. */
+    /** Bytes of the message that is arriving. */
     private int bytesLeft;
 
     /**
-     * Has counted none.
+     * Creates a counter at 0.
      *
      * @param bytes of a message
      */
@@ -24,11 +24,11 @@ final class StreamCounter {
     }
 
     /**
-     * Takes what has arrived.
+     * Counts the bytes that have arrived.
      *
      * @param arrived is read up to its end, or up to and with the byte behind the last message
      * @return whether that was the last message
-     * @throws IllegalArgumentException what arrives is no message
+     * @throws IllegalArgumentException the bytes are not a message
      */
     boolean take(ByteBuf arrived) {
         while (arrived.isReadable()) {

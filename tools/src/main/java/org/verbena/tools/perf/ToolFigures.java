@@ -1,7 +1,7 @@
 package org.verbena.tools.perf;
 
 /**
- * What a C program has measured.
+ * The result of a C program.
  *
  * @param typicalMicros the median latency; NaN if it has none
  * @param averageMicros the mean latency; NaN if it has none

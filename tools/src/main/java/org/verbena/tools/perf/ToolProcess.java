@@ -11,27 +11,27 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.samples.command.CommandFailure;
 
 /**
- * A C program that measures, as a process.
+ * The process of a C program that measures.
  *
- * @param tool of which set
- * @param run what
+ * @param tool the set of the program
+ * @param run what to measure to measure
  * @param hasDevice whether perf uses an RDMA device, which the program is to use as well
  */
 record ToolProcess(PerfTool tool, ToolRun run, boolean hasDevice) {
-    /** A server that has just started does not listen at once. */
+    /** The delay for a server that has just started and does not listen yet. */
     private static final int TRIES = 12;
 
     private static final long PAUSE_MILLIS = 250;
 
-    /** One that has run for long has met its server, and fails for another reason. */
+    /** A client that fails after this time had reached its server, and fails for another reason. */
     private static final long TRIES_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** How much longer than perf it may take, and by how many seconds. */
+    /** The time limit: this multiple of perf's time, plus this many seconds. */
     private static final int SLOWER = 10;
 
     private static final int SLOWER_SECONDS = 20;
 
-    /** Where programs are. */
+    /** The folders of programs. */
     static String path() {
         String path = System.getenv("PATH");
         return path == null ? "/usr/bin" : path;
@@ -43,7 +43,7 @@ record ToolProcess(PerfTool tool, ToolRun run, boolean hasDevice) {
      * @param host the server that a client connects to; null for a server
      * @param output where its output goes
      * @throws CommandFailure it is not installed
-     * @throws IOException it does not start
+     * @throws IOException it cannot be started
      */
     Process start(int port, @Nullable String host, ProcessBuilder.Redirect output) throws IOException {
         ProcessBuilder builder = new ProcessBuilder(tool.command(run, path(), port, host));

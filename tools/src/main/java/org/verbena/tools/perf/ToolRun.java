@@ -1,7 +1,7 @@
 package org.verbena.tools.perf;
 
 /**
- * What a C program is to measure, and what {@code perf} has measured before it.
+ * The measurement that a C program is to repeat after {@code perf}.
  *
  * @param test which
  * @param isLatency latency or bandwidth
@@ -25,7 +25,7 @@ record ToolRun(
     private static final int MOST_CONNECTIONS = 4096;
     private static final int MOST_WINDOW = 1 << 16;
     private static final int MOST_SECONDS = 3600;
-    /** Fewer operations say nothing. */
+    /** Fewer operations are not significant. */
     static final int LEAST_COUNT = 100;
 
     private static final int MOST_COUNT = 100_000_000;
@@ -45,7 +45,7 @@ record ToolRun(
         }
     }
 
-    /** The same as what was measured, for about as long. */
+    /** The same measurement, for about the same time. */
     static ToolRun of(PerfTest test, PerfFigures measured, double seconds) {
         return new ToolRun(
                 test,
@@ -77,9 +77,9 @@ record ToolRun(
     }
 
     /**
-     * What a peer sent.
+     * Parses a peer's words.
      *
-     * @throws IllegalArgumentException it is no such thing
+     * @throws IllegalArgumentException they are not a run
      */
     static ToolRun decode(String text) {
         String[] words = text.split(" ", -1);

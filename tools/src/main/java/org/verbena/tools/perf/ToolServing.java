@@ -21,7 +21,7 @@ final class ToolServing {
     private @Nullable Process running;
 
     /**
-     * Runs nothing yet.
+     * Creates one that runs nothing yet.
      *
      * @param allowed what clients may start
      * @param port where it listens
@@ -39,14 +39,14 @@ final class ToolServing {
     }
 
     /**
-     * Starts one, which ends with the connection at the latest, and replies with its port, or with 0 and why it does
-     * not run.
+     * Starts one, which ends with the connection at the latest, and replies with its port, or with 0 and the reason why
+     * it does not run.
      */
     void start(Exchange exchange, PerfTool tool, ToolRun run) {
         Thread.startVirtualThread(() -> exchange.send(started(exchange.channel(), tool, run)));
     }
 
-    /** Ends what the client has started, and replies. */
+    /** Ends the program that the client has started, and replies. */
     void end(Exchange exchange) {
         Thread.startVirtualThread(() -> {
             end(exchange.channel());

@@ -12,7 +12,7 @@ import org.verbena.transport.stat.ProcessReading;
 import org.verbena.transport.stat.ProviderReading;
 
 /**
- * What {@code stat} prints of a process, from two readings of its file; the names are those of its JSON.
+ * What {@code stat} prints about a process, from two readings of its file; the names are those of its JSON.
  *
  * @param pid its number
  * @param command its main class, or jar
@@ -21,8 +21,8 @@ import org.verbena.transport.stat.ProviderReading;
  * @param startedMillis when it began, since 1970
  * @param intervalMillis the time between the readings
  * @param openConnections its connections
- * @param connectionsWithoutRow how many of these are not shown
- * @param connectionRows how many can be
+ * @param connectionsWithoutRow how many of these have no row
+ * @param connectionRows how many rows there are
  * @param providers the providers of its connections
  * @param loops its event loops
  * @param connections its connections
@@ -48,11 +48,11 @@ record Figures(
     private static final double NANOS_PER_MICRO = 1e3;
     private static final double PERCENT = 100;
 
-    /** What a loop does. */
+    /** The state of a loop. */
     enum State {
-        /** It has something to do. */
+        /** It has work to do. */
         RUNS,
-        /** It has nothing to do. */
+        /** It has no work. */
         WAITS,
         /** It has something to do and makes no progress. */
         HANGS
@@ -63,9 +63,9 @@ record Figures(
      *
      * @param name its thread's
      * @param provider its provider
-     * @param state what it does
+     * @param state its state
      * @param pollsPerSecond how often it polled
-     * @param completionsPerSecond what it found
+     * @param completionsPerSecond completions that it found
      * @param spinPercent of the time that it spent polling without finding anything
      * @param lastTurnMillis how long ago it last woke, polled or began to wait
      */
@@ -130,7 +130,7 @@ record Figures(
     /**
      * Compares two readings of one process.
      *
-     * @param hangNanos how long a loop that has something to do may take for a turn
+     * @param hangNanos how long a loop with work may take for a cycle
      */
     static Figures of(ProcessReading earlier, ProcessReading now, long hangNanos) {
         long nanos = Math.max(1, now.takenNanos() - earlier.takenNanos());
@@ -184,7 +184,7 @@ record Figures(
 
     private static Connection of(
             @Nullable ConnectionReading earlier, ConnectionReading now, ProcessReading process, long nanos) {
-        // What began between the readings began with nothing.
+        // What began between the readings started at 0.
         CounterReading is = now.counters();
         CounterReading was = earlier == null ? null : earlier.counters();
         LatencyHistogram since = earlier == null ? now.latency() : now.latency().minus(earlier.latency());
@@ -234,7 +234,7 @@ record Figures(
                 now.error());
     }
 
-    /** So far, a stall that lasts included. */
+    /** The total so far, the current stall included. */
     private static long stalledNanos(ConnectionReading connection, long nowNanos) {
         long since = connection.stalledSinceNanos();
         return connection.counters().creditStallNanos() + (since == 0 ? 0 : Math.max(0, nowNanos - since));

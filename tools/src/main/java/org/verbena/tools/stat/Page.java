@@ -14,7 +14,7 @@ import org.verbena.transport.stat.EndedReading;
 import org.verbena.transport.stat.ProcessReading;
 import org.verbena.transport.stat.ProviderReading;
 
-/** What {@code stat} prints for people. */
+/** The text that {@code stat} prints for people. */
 final class Page {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("MM-dd HH:mm:ss", Locale.ROOT);
     private static final double MEBIBYTE = 1 << 20;

@@ -127,7 +127,7 @@ public final class Stat implements Callable<Integer> {
         return new ParameterException(spec.commandLine(), what);
     }
 
-    /** Those that can be read; of the others it says why not. */
+    /** Reads those that it can, and reports why it cannot read the others. */
     private List<ProcessReading> readAll(StatDirectory directory) throws IOException {
         List<ProcessReading> all = new ArrayList<>();
         for (long each : directory.pids()) {
@@ -226,7 +226,7 @@ public final class Stat implements Callable<Integer> {
     private @Nullable ProcessReading read(StatDirectory directory, long which) throws IOException {
         try {
             ProcessReading reading = StatReader.read(directory.fileOf(which));
-            // A container's numbers are not those of this machine.
+            // A container's process numbers are not those of this machine.
             return folder != null || reading.alive() ? reading : null;
         } catch (NoSuchFileException none) {
             return null;
@@ -267,7 +267,7 @@ public final class Stat implements Callable<Integer> {
         }
     }
 
-    @SuppressWarnings("SystemConsoleNull") // JDK 25 may have none again where there is no terminal
+    @SuppressWarnings("SystemConsoleNull") // since JDK 25 it may be null again without a terminal
     private void print(String page) {
         PrintWriter out = spec.commandLine().getOut();
         Console console = System.console();

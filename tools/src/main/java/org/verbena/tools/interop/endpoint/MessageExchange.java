@@ -9,7 +9,7 @@ import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.work.SendFlags;
 
-/** What {@code rdma_client} and {@code rdma_server} do once they have an id: a message of 16 bytes each way. */
+/** The exchange of {@code rdma_client} and {@code rdma_server} once they have an id: a message of 16 bytes each way. */
 final class MessageExchange implements AutoCloseable {
     private static final int MESSAGE_BYTES = 16;
     private static final long RECEIVE_ID = 1;
@@ -20,7 +20,7 @@ final class MessageExchange implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final MemoryRegion region;
 
-    /** Makes the queue pair and posts the receive: that comes before connecting and accepting. */
+    /** Makes the queue pair and posts the receive, before connecting or accepting. */
     MessageExchange(CmId id) {
         endpoint = CmEndpoint.create(id, 1, 1);
         try {

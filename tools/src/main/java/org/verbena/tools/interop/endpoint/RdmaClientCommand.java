@@ -14,8 +14,8 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
 /**
- * A Java version of rdma-core's {@code rdma_client}: one message each way by calls that wait, without events. The
- * shortest program on {@code org.verbena.cm}; it talks with C's {@code rdma_server} too.
+ * A Java version of rdma-core's {@code rdma_client}: one message each way by blocking calls, without events. The
+ * shortest program on {@code org.verbena.cm}; it interoperates with C's {@code rdma_server}.
  *
  * <p>Source: rdma_client(1), rdma_create_ep(3)
  */

@@ -30,21 +30,21 @@ final class ByHandOptions {
             description = "Index of the local GID; RoCE needs one.")
     int gidIndex;
 
-    /** Opens the device, or says why there is none. */
+    /** Opens the device, or reports why there is none. */
     Context open() {
         return device.open();
     }
 
-    /** What is done once both sides can talk. */
+    /** Runs once both sides are connected over TCP. */
     interface Meeting {
         void run(TcpQueuePairExchange exchange) throws IOException;
     }
 
     /**
-     * Meets the other side over TCP.
+     * Connects to the other side over TCP.
      *
      * @param host the server; null to be the server, and to wait for a client as long as it takes
-     * @param answerMillis how long each answer may take, 0 for ever
+     * @param answerMillis how long each answer may take; 0 for no limit
      */
     static void meet(@Nullable String host, int tcpPort, int answerMillis, Meeting meeting) throws IOException {
         if (host == null) {

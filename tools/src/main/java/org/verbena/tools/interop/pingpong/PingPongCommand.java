@@ -14,15 +14,15 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** What the commands of {@link PingPong} have in common that run a {@link PingPongSession}. */
+/** The common part of those commands of {@link PingPong} that run a {@link PingPongSession}. */
 abstract class PingPongCommand implements Callable<Integer> {
-    /** How long the client waits for the server over TCP; the server waits as long as it takes, as C's does. */
+    /** How long the client waits for the server over TCP; the server waits without a limit, as C's does. */
     private static final int EXCHANGE_MILLIS = 60_000;
 
     /** Both ends are in one subnet, as in C. */
     private static final int HOP_LIMIT = 1;
 
-    /** C's help says 2048 for datagrams, and its program takes 1024: what fits into the MTU of an Ethernet port. */
+    /** C's help says 2048 for datagrams, but its program uses 1024, which fits into the MTU of an Ethernet port. */
     private static final int DATAGRAM_BYTES = 1024;
 
     private static final int MESSAGE_BYTES = 4096;
@@ -74,7 +74,7 @@ abstract class PingPongCommand implements Callable<Integer> {
     /** What to do, once the options that only this kind has are checked. */
     abstract PingPongPlan plan(CommandLine.Model.CommandSpec command);
 
-    /** What to do over one queue pair. */
+    /** The plan for one queue pair. */
     final PingPongPlan plan(Kind kind, Mtu mtu, PingPongFeatures features) {
         int size = sizeBytes != null ? sizeBytes : kind == Kind.UD ? DATAGRAM_BYTES : MESSAGE_BYTES;
         return new PingPongPlan(

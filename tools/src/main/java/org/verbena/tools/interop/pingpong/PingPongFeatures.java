@@ -9,11 +9,11 @@ import org.verbena.verbs.device.OnDemandOperation;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * What ping-pong uses that many devices lack.
+ * The features that ping-pong uses and many devices lack.
  *
  * @param onDemand on-demand paging
  * @param implicit of the whole address space; with {@code onDemand}
- * @param prefetching bring the pages in at the beginning; with {@code onDemand}
+ * @param prefetching prefetch the pages at the start; with {@code onDemand}
  * @param timestamps completions with timestamps
  * @param deviceMemory messages in device memory; without {@code onDemand}
  * @param newSend work request builders

@@ -3,7 +3,7 @@ package org.verbena.tools.interop.pingpong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a ping-pong came to, as the C programs print it.
+ * The result of a ping-pong, as the C programs print it.
  *
  * @param bytes there and back
  * @param iterations exchanges
@@ -20,6 +20,6 @@ record PingPongFigures(
         double microsPerIteration,
         @Nullable Cycles receiveCycles) {
 
-    /** Cycles between two receives; the first two as text, for they have 64 bits without a sign. */
+    /** Cycles between two receives; the first two as text, since they are unsigned 64-bit numbers. */
     record Cycles(String max, String min, double average) {}
 }

@@ -18,14 +18,14 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.AdviceKind;
 
 /**
- * Where the messages of a {@link PingPongSession} are: one buffer for all sends and receives, registered in the way
- * that was asked for. With device memory the buffer of this process is what is copied there before the first message,
- * and what is copied back to be checked.
+ * The memory of a {@link PingPongSession}'s messages: one buffer for all sends and receives, registered as the options
+ * say. With device memory this process has a copy of the buffer: it is copied to the device before the first message,
+ * and back to be checked.
  */
 final class PingPongMemory implements AutoCloseable {
     private static final int PAGE_BYTES = 4096;
 
-    /** As in C: what the buffer holds before anything is received. */
+    /** The content of the buffer before anything is received, as in C. */
     private static final byte FILLER = 0x7b;
 
     private final Deque<AutoCloseable> resources = new ArrayDeque<>();
@@ -41,7 +41,7 @@ final class PingPongMemory implements AutoCloseable {
     /**
      * Allocates and registers it.
      *
-     * @param headerBytes what a receive has in front of the message
+     * @param headerBytes the bytes that a receive has in front of the message
      * @param err gets a line if pages cannot be prefetched, which does no harm
      */
     PingPongMemory(
@@ -94,7 +94,7 @@ final class PingPongMemory implements AutoCloseable {
         }
     }
 
-    /** What work requests name. */
+    /** The key for work requests. */
     MemoryRegion region() {
         return region;
     }
@@ -124,7 +124,7 @@ final class PingPongMemory implements AutoCloseable {
         return onDevice == null;
     }
 
-    /** What the client does before its first message: marks each page if the server shall check that. */
+    /** Before the client's first message: marks each page if the server is to check the content. */
     void prepare(boolean marked) {
         for (int at = 0; marked && at < sizeBytes; at += PAGE_BYTES) {
             message().set(ValueLayout.JAVA_BYTE, at, (byte) 0);
@@ -134,7 +134,7 @@ final class PingPongMemory implements AutoCloseable {
         }
     }
 
-    /** The client has set the first byte of each page to 0, and the server what it sends back is what it got. */
+    /** Checks the first byte of each page: the client has set it, and the server sends back what it got. */
     void validate() {
         if (onDevice != null) {
             onDevice.copyTo(0, buffer);

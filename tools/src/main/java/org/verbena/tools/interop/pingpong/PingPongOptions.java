@@ -35,13 +35,13 @@ final class PingPongOptions {
             description = "Sleep until completions arrive; by default it polls.")
     boolean events;
 
-    /** Opens the device, or says why there is none. */
+    /** Opens the device, or reports why there is none. */
     Context open() {
         return byHand.open();
     }
 
     /**
-     * Refuses what is out of range.
+     * Refuses values that are out of range.
      *
      * @param host the server to connect to; null for the server, which may take any free port
      */

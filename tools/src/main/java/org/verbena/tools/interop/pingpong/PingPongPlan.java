@@ -4,17 +4,17 @@ import org.verbena.cm.QueuePairPath;
 import org.verbena.tools.interop.pingpong.PingPong.Kind;
 
 /**
- * What a {@link PingPongSession} does.
+ * What a {@link PingPongSession} is to do.
  *
- * @param kind over which queue pairs
+ * @param kind of the queue pairs
  * @param path over which path
  * @param sizeBytes of a message
  * @param queuePairs how many
  * @param receiveDepth receives to keep posted
  * @param count messages each way, of all queue pairs together
- * @param events whether to sleep until completions come
+ * @param events whether to sleep until completions arrive
  * @param validating whether the server checks what it received
- * @param features what else to use
+ * @param features further features to use
  */
 record PingPongPlan(
         Kind kind,

@@ -40,8 +40,8 @@ import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.SendOperation;
 
 /**
- * One side of a {@link PingPongPlan}. Each queue pair sends again when both its last send has completed and the peer's
- * answer has come; one buffer serves all sends and receives, as in C. It belongs to one thread.
+ * One side of a {@link PingPongPlan}. Each queue pair sends again when its last send has completed and the peer's
+ * answer has arrived; one buffer serves all sends and receives, as in C. It belongs to one thread.
  */
 final class PingPongSession implements AutoCloseable {
     /** As in C: the shared-receive-queue program always sends the addresses of this many queue pairs. */
@@ -50,10 +50,10 @@ final class PingPongSession implements AutoCloseable {
     /** As in C, for datagrams. */
     private static final int QUEUE_KEY = 0x11111111;
 
-    /** What a datagram's receive has in front of the message: room for a global route header. */
+    /** The bytes in front of a datagram's message in a receive: room for a global route header. */
     private static final int GLOBAL_ROUTE_BYTES = 40;
 
-    /** As errno(3) has it. */
+    /** As in errno(3). */
     private static final int EOPNOTSUPP = 95;
 
     private static final int RECEIVE = 1;
@@ -180,7 +180,7 @@ final class PingPongSession implements AutoCloseable {
         }
     }
 
-    /** A queue pair's address, or what the user has to give for there to be one. */
+    /** A queue pair's address; fails with the option that is missing if there is none. */
     static QueuePairAddress addressOf(QueuePairPath path, QueuePair queuePair) {
         try {
             return path.addressOf(queuePair);
@@ -317,7 +317,7 @@ final class PingPongSession implements AutoCloseable {
     private void awaitEvent(CompletionChannel events) {
         if (Descriptors.awaitReadable(SLEEP_MILLIS, events.fd()) != 0) {
             while (events.tryGetEvent() != null) {
-                // One queue on the channel: there is nothing to find out.
+                // There is only one queue on the channel.
             }
             completions.requestNotify(false);
         }
@@ -394,7 +394,7 @@ final class PingPongSession implements AutoCloseable {
         }
     }
 
-    /** What it came to; null before {@link #run} has ended. */
+    /** The result; null before {@link #run} has ended. */
     @Nullable PingPongFigures figures() {
         return figures;
     }
@@ -404,7 +404,7 @@ final class PingPongSession implements AutoCloseable {
         closeAll(resources);
     }
 
-    /** Closes what was taken last first, all of it, and throws what was refused first. */
+    /** Closes everything, the last taken first, and throws the first failure. */
     static void closeAll(Deque<AutoCloseable> resources) {
         RuntimeException first = null;
         while (!resources.isEmpty()) {

@@ -33,8 +33,9 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /**
- * One SEND, one RDMA READ and one RDMA WRITE over a queue pair that is connected by hand: the shortest whole program on
- * the raw bindings, and RDMA_RC_example of the RDMA Aware Networks Programming manual, to which it talks.
+ * One SEND, one RDMA READ and one RDMA WRITE over a queue pair that is connected by hand: the shortest complete program
+ * on the raw bindings, a counterpart of RDMA_RC_example of the RDMA Aware Networks Programming manual, with which it
+ * interoperates.
  *
  * <pre>{@code
  *   server                                            client
@@ -57,9 +58,9 @@ import picocli.CommandLine.Parameters;
         description = "A send, a read and a write over a queue pair connected by hand, as RDMA_RC_example.")
 public final class RdmaRc implements Callable<Integer> {
     private static final int BUFFER_BYTES = 64;
-    /** As long as C's buffers, whatever edition of the example: a text of 14 characters and C's zero byte. */
+    /** As long as C's buffers in all editions of the example: a text of 14 characters and C's zero byte. */
     private static final int TEXT_BYTES = 15;
-    /** As C has it: of both ends. */
+    /** Of both ends, as in C. */
     private static final int FIRST_PACKET = 0;
 
     private static final long WORK_ID = 1;
@@ -179,7 +180,7 @@ public final class RdmaRc implements Callable<Integer> {
         exchange.synchronize('W');
     }
 
-    /** Whatever the peer has put there, up to the first zero byte. */
+    /** The text that the peer has written, up to the first zero byte. */
     private static String textOf(MemoryRegion region) {
         String all = new String(region.segment().toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
         int end = all.indexOf('\0');

@@ -4,7 +4,7 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** How many cycles of a device's clock lie between completions of receives. */
+/** Counts the cycles of a device's clock between completions of receives. */
 final class ReceiveClock {
     /** The bits of a timestamp that count; the clock wraps behind them. */
     private final long mask;
@@ -12,7 +12,7 @@ final class ReceiveClock {
     private boolean started;
     private long previous;
     private long intervals;
-    private long min = -1; // the highest, for these are unsigned
+    private long min = -1; // the highest value, since these are unsigned
     private long max;
     private double total;
 
@@ -26,7 +26,7 @@ final class ReceiveClock {
             long cycles = timestamp - previous & mask;
             min = Long.compareUnsigned(cycles, min) < 0 ? cycles : min;
             max = Long.compareUnsigned(cycles, max) > 0 ? cycles : max;
-            // Sums of 64 bits of cycles have more than 64; their average is a fraction anyway.
+            // The sum of 64-bit cycles may need more than 64 bits; the average is a fraction anyway.
             total += cycles >= 0 ? cycles : cycles + 0x1p64;
             intervals++;
         }
@@ -41,7 +41,7 @@ final class ReceiveClock {
                 : new PingPongFigures.Cycles(Long.toUnsignedString(max), Long.toUnsignedString(min), total / intervals);
     }
 
-    /** Prints C's three lines, if there were two receives or more. */
+    /** Prints C's three lines, if there were at least two receives. */
     void report(PrintWriter out) {
         if (intervals > 0) {
             out.println("Max receive completion clock cycles = " + Long.toUnsignedString(max));

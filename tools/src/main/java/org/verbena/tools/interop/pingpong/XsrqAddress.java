@@ -13,11 +13,11 @@ import org.verbena.verbs.address.Gid;
  * shared receive queue that messages are for.
  *
  * @param receiver the queue pair that takes messages
- * @param senderNumber the number of the one that sends them; all else it has in common with the receiver
+ * @param senderNumber the number of the one that sends them; the rest is the same as for the receiver
  * @param sharedNumber of the shared receive queue
  */
 record XsrqAddress(QueuePairAddress receiver, int senderNumber, int sharedNumber) {
-    /** As C has it, with the zero byte that ends it there. */
+    /** As in C, with the final zero byte. */
     static final int WIRE_BYTES = "0000:000000:000000:000000:000000:00000000000000000000000000000000".length() + 1;
 
     /** C's {@code "%04x:%06x:%06x:%06x:%06x:%32s"}. */

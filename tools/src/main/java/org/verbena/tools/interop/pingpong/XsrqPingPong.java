@@ -29,7 +29,7 @@ import picocli.CommandLine.Parameters;
             PingPong.GID_NOTE
         })
 final class XsrqPingPong implements Callable<Integer> {
-    /** C's server takes any number; each client costs two queue pairs here. */
+    /** C's server accepts any number; here each client costs two queue pairs. */
     private static final int MAX_CLIENTS = 1024;
 
     /** As in C. */

@@ -50,15 +50,15 @@ import org.verbena.verbs.work.SendFlags;
  *     |  --- "END" -------------------------&gt;  |   stays until all have all
  * </pre>
  *
- * <p>The server sends the n-th message for client i by the queue pair of client (i + n) modulo the clients. It arrives
- * at another client's queue pair then, and yet in client i's shared receive queue: this is what XRC is for, and why the
- * clients share an XRC domain by a file.
+ * <p>The server sends the n-th message for client i by the queue pair of client (i + n) modulo the clients. So it
+ * arrives at another client's queue pair, but in client i's shared receive queue. That is the purpose of XRC, and the
+ * reason why the clients share an XRC domain by a file.
  */
 final class XsrqSession implements AutoCloseable {
-    /** C's name for it; its programs and this one meet there. */
+    /** C's name for it, so that its programs and this one find each other. */
     private static final Path DOMAIN_FILE = Path.of("/tmp/xrc_domain");
 
-    /** What both sides say at the end, with C's zero byte. */
+    /** The final message of both sides, with C's zero byte. */
     private static final byte[] END = {'E', 'N', 'D', 0};
 
     /** How long the client waits for the server's address. */
@@ -83,10 +83,10 @@ final class XsrqSession implements AutoCloseable {
     private final PingPongMemory memory;
     private final SharedReceiveQueue shared;
 
-    /** Of each client, in the order in which they came. */
+    /** One for each client, in the order in which they connected. */
     private final List<Peer> peers = new ArrayList<>();
 
-    /** By the number of the queue pair that its messages come by. */
+    /** By the number of the queue pair through which its messages arrive. */
     private final Map<Integer, Peer> peerByReceiver = new HashMap<>();
 
     /** Sends that may be outstanding at once, in all. */
@@ -190,9 +190,9 @@ final class XsrqSession implements AutoCloseable {
     }
 
     /**
-     * Meets the other side and exchanges all messages.
+     * Connects to the other side and exchanges all messages.
      *
-     * @param host the server; null to be it
+     * @param host the server; null to be the server
      */
     void run(@Nullable String host, int tcpPort) throws IOException {
         for (int i = 0; i < peers.size(); i++) {
@@ -224,7 +224,7 @@ final class XsrqSession implements AutoCloseable {
         out.println("success");
     }
 
-    // ---- what goes over TCP
+    // ---- over TCP
 
     private void acceptAll(int tcpPort, List<Socket> sockets) throws IOException {
         try (ServerSocket listener = new ServerSocket(tcpPort, peers.size())) {
@@ -251,7 +251,7 @@ final class XsrqSession implements AutoCloseable {
             sendAddress(socket, server);
             socket.setSoTimeout(ANSWER_MILLIS);
             connect(server, readAddress(socket));
-            // The server says END when all clients have, however long those take.
+            // The server sends END when all clients have, however long they take.
             socket.setSoTimeout(0);
             return socket;
         } catch (IOException | RuntimeException failure) {
@@ -311,7 +311,7 @@ final class XsrqSession implements AutoCloseable {
         }
     }
 
-    // ---- what goes over the device
+    // ---- over the device
 
     private void postReceive() {
         shared.receiveQueue().receive(0).sge(memory.region(), memory.messageOffset(), sizeBytes);
@@ -367,7 +367,7 @@ final class XsrqSession implements AutoCloseable {
         }
     }
 
-    /** A client has one peer, whose messages may have come by another client's queue pair. */
+    /** A client has one peer, whose messages may have arrived through another client's queue pair. */
     private Peer senderOf(int index) {
         if (peers.size() == 1) {
             return peers.getFirst();
@@ -394,7 +394,7 @@ final class XsrqSession implements AutoCloseable {
     private void awaitEvent(CompletionChannel events) {
         if (Descriptors.awaitReadable(SLEEP_MILLIS, events.fd()) != 0) {
             while (events.tryGetEvent() != null) {
-                // One queue on the channel: there is nothing to find out.
+                // There is only one queue on the channel.
             }
             received.requestNotify(false);
         }

@@ -44,7 +44,7 @@ public final class ChannelRping {
     private static final int ADVERTISEMENT_BYTES = 16;
     private static final int PAGE_BYTES = 4096;
 
-    /** What C's program can be asked for: it never has more than this under way. */
+    /** The most that C's program has under way. */
     private static final int RECEIVES = 8;
 
     /** The ASCII characters that pings are filled with. */
@@ -52,7 +52,7 @@ public final class ChannelRping {
 
     private static final int LAST_CHARACTER = 'z';
 
-    /** Ends the queue of a connection's messages. */
+    /** Marks the end of a connection's queue of messages. */
     private static final byte[] GONE = new byte[0];
 
     private final String provider;
@@ -75,7 +75,7 @@ public final class ChannelRping {
         this.printing = printing;
     }
 
-    /** What has come on one connection, for the thread that drives it. */
+    /** The inbound messages of one connection, for the thread that drives it. */
     private static class Arrivals extends SimpleChannelInboundHandler<ByteBuf> {
         private final BlockingQueue<byte[]> messages = new LinkedBlockingQueue<>();
         private volatile @Nullable Throwable cause;
@@ -120,7 +120,7 @@ public final class ChannelRping {
      * Serves.
      *
      * @param address where to listen
-     * @param persistent whether to go on after the first client
+     * @param persistent whether to continue after the first client
      * @throws InterruptedException the thread was interrupted
      */
     public void serve(InetSocketAddress address, boolean persistent) throws InterruptedException {
@@ -218,10 +218,10 @@ public final class ChannelRping {
     /**
      * Pings.
      *
-     * @param source where from; null for what the route says
-     * @param server where to
-     * @param count how many; 0 for ever
-     * @param validating whether to compare what comes back
+     * @param source local address; null for the one that the route selects
+     * @param server its address
+     * @param count how many; 0 for no limit
+     * @param validating whether to verify the data that come back
      * @throws InterruptedException the thread was interrupted
      */
     public void ping(@Nullable InetSocketAddress source, InetSocketAddress server, int count, boolean validating)

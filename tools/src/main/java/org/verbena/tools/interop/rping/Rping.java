@@ -15,9 +15,9 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
 /**
- * A Java version of rdma-core's {@code rping} on the raw bindings; it interoperates with C's over any RDMA device. Read
- * it as a sample of connecting with {@code org.verbena.cm} and of working with {@code org.verbena.verbs}; both wait for
- * events and never poll.
+ * A Java version of rdma-core's {@code rping} on the raw bindings; it interoperates with C's over any RDMA device. It
+ * is a sample of connecting with {@code org.verbena.cm} and of working with {@code org.verbena.verbs}, both with events
+ * and without polling.
  *
  * <p>The client has two buffers, one that the server reads from and one that it writes to; the server has one. An
  * advertisement is 16 bytes in network order: the address of a buffer, its remote key, its length. A ping goes like
@@ -38,7 +38,7 @@ import picocli.CommandLine.ParameterException;
  *
  * <p>The client sends first, as iWARP requires. It disconnects after its count; that ends the server too, unless it is
  * persistent. With {@code --provider} the same runs on the Channel API ({@link ChannelRping}), on any provider. {@link
- * RpingConnection} has what both sides need, {@link RpingClient} and {@link RpingServer} have the two columns.
+ * RpingConnection} is the common part; {@link RpingClient} and {@link RpingServer} are the two columns.
  *
  * <p>Source: rping(1)
  */
@@ -47,7 +47,7 @@ import picocli.CommandLine.ParameterException;
         description = "Pings with RDMA reads and writes, like rping(1); each end interoperates with C's.",
         footer = "%nBoth ends need the same size: the server reads and writes as much as the client announces.")
 public final class Rping implements Callable<Integer> {
-    /** As C has it: room for "rdma-ping-N: " and a number. */
+    /** Room for "rdma-ping-N: " and a number, as in C. */
     static final int MIN_SIZE_BYTES = 23;
 
     /** 64 KiB; C's stops one byte before. */

@@ -37,11 +37,11 @@ public final class RpingClient {
     /**
      * Prepares; {@link #run} does it.
      *
-     * @param source the address to come from; null for what the routing table says
-     * @param server where to
+     * @param source the local address; null for the one that the routing table selects
+     * @param server its address
      * @param sizeBytes of a ping
-     * @param count how many pings; 0 for ever
-     * @param validating whether to compare what comes back
+     * @param count how many pings; 0 for no limit
+     * @param validating whether to verify the data that come back
      * @param ownQueuePair whether the queue pair is made and modified here, and not by librdmacm
      * @param out for the pings
      * @param printing whether to print them

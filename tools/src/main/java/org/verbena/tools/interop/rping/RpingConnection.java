@@ -35,11 +35,11 @@ import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * One rping connection, whichever side: its queue pair, its memory, and the waiting for what happens to both. It
- * belongs to one thread, which sleeps on two descriptors: connection events and completions.
+ * One rping connection, of either side: its queue pair and its memory. It belongs to one thread, which sleeps on two
+ * descriptors: connection events and completions.
  *
- * <p>Memory, for a size of S: 16 bytes for what is received, 16 for what is sent, S that the peer's pings go to or come
- * from, and on the client S more that the pings start in.
+ * <p>Memory, for a size of S: 16 bytes to receive into, 16 to send from, S bytes that the peer's pings are written to
+ * or read from, and on the client S more in which the pings start.
  */
 final class RpingConnection implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(RpingConnection.class);
@@ -49,7 +49,7 @@ final class RpingConnection implements AutoCloseable {
 
     private static final int COMPLETION_ENTRIES = 32;
 
-    /** As in C: one read or write at a time, and no giving up on a peer that is slow to post its receive. */
+    /** As in C: one read or write at a time, and unlimited retries to a peer that is slow to post its receive. */
     private static final ConnectionParameters PARAMETERS =
             ConnectionParameters.DEFAULT.withReads(1, 1).withRetries(7, ConnectionParameters.RNR_RETRY_FOREVER);
 
@@ -87,13 +87,13 @@ final class RpingConnection implements AutoCloseable {
 
     private final WorkCompletions polled = new WorkCompletions(COMPLETION_ENTRIES);
 
-    /** What the peer sends comes here. */
+    /** Receives the peer's messages. */
     private final MemoryRegion received;
 
-    /** What the peer is sent goes from here. */
+    /** Messages to the peer are sent from here. */
     private final MemoryRegion sent;
 
-    /** What is read from or written to the peer; on the client, what the server writes to. */
+    /** Data read from or written to the peer; on the client, the server writes here. */
     private final MemoryRegion data;
 
     private boolean connected;
@@ -149,10 +149,7 @@ final class RpingConnection implements AutoCloseable {
         }
     }
 
-    /**
-     * Takes a queue pair of the program's own through states, with the attributes that the connection manager has found
-     * out.
-     */
+    /** Takes a queue pair of the program's own through states, with the attributes from the connection manager. */
     private void modifyTo(QueuePairState... states) {
         for (QueuePairState state : states) {
             queuePair.modify(id.queuePairAttributes(state));
@@ -174,7 +171,7 @@ final class RpingConnection implements AutoCloseable {
         return data;
     }
 
-    // What to wait for
+    // Waiting
 
     /** Connects to the server. */
     void connect() {
@@ -267,10 +264,10 @@ final class RpingConnection implements AutoCloseable {
         }
     }
 
-    /** Arms before it polls: a completion that comes in between makes the next event. */
+    /** Arms before it polls: a completion that arrives in between causes the next event. */
     private void onCompletionEvents() {
         while (completionChannel.tryGetEvent() != null) {
-            // One queue on the channel: there is nothing to find out.
+            // There is only one queue on the channel.
         }
         completions.requestNotify(false);
         while (completions.poll(polled) > 0) {
@@ -305,7 +302,7 @@ final class RpingConnection implements AutoCloseable {
         }
     }
 
-    // What to do
+    // Operations
 
     private void postReceive() {
         queuePair

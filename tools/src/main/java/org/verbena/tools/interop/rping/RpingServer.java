@@ -67,9 +67,9 @@ public final class RpingServer implements AutoCloseable {
     }
 
     /**
-     * Where it listens.
+     * Returns the address it listens on.
      *
-     * @return with the port that was taken if any free one was asked for
+     * @return with the selected port if any free one was requested
      */
     public InetSocketAddress localAddress() {
         return Objects.requireNonNullElse(listener.localAddress(), address);

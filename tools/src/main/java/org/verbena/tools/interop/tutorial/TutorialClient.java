@@ -17,8 +17,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 
 /**
- * The client of the tutorial that many begin with, "Building an RDMA-capable application with IB verbs", and a client
- * for its server: one message each way, by events of the connection on one thread and completions on another.
+ * The client of the tutorial "Building an RDMA-capable application with IB verbs", and a client for its server: one
+ * message each way, with connection events on one thread and completions on another.
  *
  * <pre>{@code
  *   client                                            server

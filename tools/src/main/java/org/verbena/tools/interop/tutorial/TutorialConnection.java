@@ -21,15 +21,15 @@ import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * One connection, whichever side: its queue pair, a buffer to receive into and one to send from. The thread of events
- * makes, uses and ends it; the thread of completions calls {@link #onCompletion}. What both touch is guarded by the
+ * One connection, of either side: its queue pair, a buffer to receive into and one to send from. The event thread
+ * makes, uses and ends it; the completion thread calls {@link #onCompletion}. State that both use is guarded by the
  * object's own lock.
  */
 final class TutorialConnection implements AutoCloseable {
-    /** A message, and each buffer, of which the text is a string of C. */
+    /** The size of a message and of each buffer; the text is a C string. */
     static final int BUFFER_BYTES = 1024;
 
-    /** What an exchange is over after: one message sent, one received. */
+    /** An exchange is complete after one message sent and one received. */
     private static final int COMPLETIONS = 2;
 
     /** How long a queue pair in its error state may take to return its work; it needs milliseconds. */
@@ -82,7 +82,7 @@ final class TutorialConnection implements AutoCloseable {
         return queuePair.domain().registerMemory(arena.allocate(BUFFER_BYTES), Set.of(access));
     }
 
-    /** Comes before connecting and accepting: the receive has to be there before the peer's message is. */
+    /** Called before connecting or accepting: the receive must be posted before the peer's message arrives. */
     synchronized void postReceive() {
         queuePair
                 .receiveQueue()
@@ -102,7 +102,7 @@ final class TutorialConnection implements AutoCloseable {
         outstanding++;
     }
 
-    /** On the thread of completions. */
+    /** On the completion thread. */
     synchronized void onCompletion(WorkCompletions polled, int i) {
         outstanding--;
         notifyAll();
@@ -132,7 +132,7 @@ final class TutorialConnection implements AutoCloseable {
         }
     }
 
-    /** As far as the first zero byte, which a peer might not have sent. */
+    /** The text up to the first zero byte, which a peer might not have sent. */
     private String text(int lengthBytes) {
         byte[] bytes = received.segment()
                 .asSlice(0, Math.min(lengthBytes, BUFFER_BYTES))
@@ -145,7 +145,7 @@ final class TutorialConnection implements AutoCloseable {
     }
 
     /**
-     * Takes back what was posted, after the connection has ended.
+     * Waits for the posted work, after the connection has ended.
      *
      * @throws CommandFailure if the exchange was not complete by then
      */

@@ -23,8 +23,8 @@ import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.WorkCompletions;
 
 /**
- * What the connections of a process share, made for the device of the first: protection domain, completion channel,
- * completion queue, and a thread that sleeps on the channel and takes completions.
+ * The objects that the connections of a process share, made for the device of the first: protection domain, completion
+ * channel, completion queue, and a thread that sleeps on the channel and takes completions.
  */
 final class TutorialContext implements AutoCloseable {
     /** Of each queue; a connection has a receive and a send. */
@@ -39,12 +39,12 @@ final class TutorialContext implements AutoCloseable {
     private final boolean active;
     private final PrintWriter out;
 
-    /** By the number of the queue pair, which every completion has. Written by the thread of events, read by both. */
+    /** By the number of the queue pair, which every completion has. Written by the event thread, read by both. */
     private final Map<Integer, TutorialConnection> connections = new ConcurrentHashMap<>();
 
     private @Nullable Shared shared;
 
-    /** Why the thread of completions ended; that thread writes it, the other reads it. */
+    /** Why the completion thread ended; that thread writes it, the other reads it. */
     private volatile @Nullable RuntimeException failure;
 
     private volatile boolean ending;
@@ -57,9 +57,9 @@ final class TutorialContext implements AutoCloseable {
             Thread poller) {}
 
     /**
-     * Makes nothing yet.
+     * Allocates nothing yet.
      *
-     * @param maxConnections at a time: the completion queue has room for the work of so many
+     * @param maxConnections at a time: the completion queue has room for the work of this many
      * @param active whether this side connects
      * @param out where connections print
      */
@@ -120,7 +120,7 @@ final class TutorialContext implements AutoCloseable {
         }
     }
 
-    /** The thread of completions: sleeps until there are some, arms for the next, then takes all that are there. */
+    /** The completion thread: sleeps until there are completions, arms for the next, then takes all of them. */
     private void takeCompletions(CompletionChannel channel) {
         try (WorkCompletions polled = new WorkCompletions(QUEUE_WRS)) {
             while (!ending) {
@@ -173,7 +173,7 @@ final class TutorialContext implements AutoCloseable {
         }
     }
 
-    /** Closes a connection, whatever was posted. */
+    /** Closes a connection, even with work posted. */
     void close(TutorialConnection connection) {
         connections.values().remove(connection);
         connection.close();

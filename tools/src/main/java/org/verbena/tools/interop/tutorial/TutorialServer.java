@@ -128,7 +128,7 @@ public final class TutorialServer implements Callable<Integer> {
         }
     }
 
-    /** One client's failure is not the server's. */
+    /** A client's failure does not end the server. */
     private void end(TutorialConnection connection, CmEvent event, TutorialContext context)
             throws InterruptedException {
         ended++;
