@@ -583,7 +583,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             RdmaServerChannel server = parent();
             if (server != null) {
                 // Anyone who reaches the port can cause these lines, so their number is limited.
-                String what = connection.local() + ": the connection of " + connection.remote() + " was not established";
+                String what =
+                        connection.local() + ": the connection of " + connection.remote() + " was not established";
                 LOG.debug("{}", what, first);
                 server.reception().strangers().warn(what + ": " + first.getMessage());
             }
