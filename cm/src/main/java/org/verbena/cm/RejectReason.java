@@ -96,7 +96,7 @@ public enum RejectReason {
     }
 
     /**
-     * What it means and, where there is something to do, what.
+     * Its meaning and, if there is one, a remedy.
      *
      * @return a clause for messages
      */

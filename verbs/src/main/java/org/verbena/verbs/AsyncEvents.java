@@ -63,7 +63,7 @@ final class AsyncEvents {
     /**
      * Waits until there may be an event.
      *
-     * @param timeoutNanos how long at the most
+     * @param timeoutNanos the longest wait
      */
     void await(long timeoutNanos) {
         try (Arena arena = Arena.ofConfined()) {

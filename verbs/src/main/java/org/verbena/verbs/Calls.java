@@ -112,7 +112,7 @@ final class Calls {
      *
      * @param errno receives errno
      * @param pollfds from {@link FileDescriptors#newPollfds}
-     * @param timeoutNanos how long at the most
+     * @param timeoutNanos the longest wait
      */
     static void awaitReadable(MemorySegment errno, MemorySegment pollfds, long timeoutNanos) {
         long millis = Math.min(Integer.MAX_VALUE, (timeoutNanos + NANOS_A_MILLI - 1) / NANOS_A_MILLI);

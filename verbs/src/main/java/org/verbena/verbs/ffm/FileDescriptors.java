@@ -111,7 +111,7 @@ public final class FileDescriptors {
      *
      * @param errno receives errno
      * @param pollfds from {@link #newPollfds}
-     * @param timeoutMillis how long at the most; negative waits forever
+     * @param timeoutMillis the longest wait; negative waits forever
      * @return how many are ready, 0 if none became ready in time, or a negative errno
      */
     public static int poll(MemorySegment errno, MemorySegment pollfds, int timeoutMillis) {

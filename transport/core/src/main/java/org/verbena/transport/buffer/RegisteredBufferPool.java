@@ -455,7 +455,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
      * Takes blocks from the shared part.
      *
      * @param sizeClass which size
-     * @param most how many at the most
+     * @param most the most blocks to take
      * @param counted whether a buffer is about to live in it
      * @return a list of at least one, or null at the limit
      */

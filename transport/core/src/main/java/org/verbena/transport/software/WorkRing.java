@@ -38,7 +38,7 @@ public class WorkRing {
      * An empty ring.
      *
      * @param depth the most it holds
-     * @param maxSges SGEs a work request has at the most
+     * @param maxSges the most SGEs of a work request
      */
     public WorkRing(int depth, int maxSges) {
         this.depth = depth;

@@ -11,7 +11,7 @@ import org.verbena.transport.spi.EndpointOptions;
  * <p>Source: RFC 5044, 7.1; RFC 6581, 6 and 9
  */
 final class MpaNegotiation {
-    /** Reads and atomics in one direction, at the most. */
+    /** The most reads and atomics in one direction. */
     static final int MAX_READ_DEPTH = 128;
 
     private MpaNegotiation() {}

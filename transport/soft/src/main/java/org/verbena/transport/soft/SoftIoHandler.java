@@ -16,7 +16,7 @@ import org.verbena.transport.spi.PollCounters;
  * written from. Not thread-safe; confined to the loop's thread.
  */
 final class SoftIoHandler extends SoftwareIoHandler {
-    /** What one read of a socket takes at the most, and so what one connection may do before others have their turn. */
+    /** The most that one read of a socket takes, and so what one connection may do before others have their turn. */
     static final int READ_BYTES = 256 * 1024;
 
     /** Batches kept for the next write. */

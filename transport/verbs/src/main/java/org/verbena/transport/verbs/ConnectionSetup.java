@@ -33,7 +33,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionSetup.class);
 
     /**
-     * How long an id waits at the most for the peer's answer to its disconnect request, which the kernel repeats
+     * The longest wait of an id for the peer's answer to its disconnect request, which the kernel repeats
      * meanwhile: a peer that is idle would not learn of the end if the only request were lost.
      */
     private static final long LINGER_MILLIS = 60_000;

@@ -530,7 +530,7 @@ final class VerbsDevice {
     /**
      * Releases what is left of a lost device, once no connection and no loop needs it. The connection loop's thread.
      *
-     * @return what is in the way; null if nothing is left
+     * @return what prevents that; null if nothing is left
      */
     @Nullable String tryClose() {
         if (!endpoints.isEmpty()) {

@@ -41,7 +41,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.device.AsyncEventType;
 
-/** A device that is removed or fails is let go of, and comes back in the same process: on devices in memory. */
+/** A device that is removed or fails is closed, and comes back in the same process: on devices in memory. */
 @Timeout(240)
 @Families.Suite
 class DeviceRemovalTest {

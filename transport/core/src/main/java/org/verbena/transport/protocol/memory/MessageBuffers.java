@@ -421,8 +421,8 @@ public final class MessageBuffers {
      *
      * @param buffer any buffer
      * @param index where to begin
-     * @param lengthBytes how far to go, at the most
-     * @param maxSges how many SGEs to add, at the most
+     * @param lengthBytes the most bytes to cover
+     * @param maxSges the most SGEs to add
      * @param into where they are added
      * @return bytes covered from {@code index} on; 0 if the first of them is not in registered memory
      */

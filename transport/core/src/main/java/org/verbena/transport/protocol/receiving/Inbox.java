@@ -15,7 +15,7 @@ import org.verbena.transport.protocol.state.Lifecycle;
 /**
  * Delivers inbound messages in order: at once if none is before it and the user reads, otherwise from a list. A message
  * in fragments takes its memory whole, and in turn with all other connections of the device; without, its fragments
- * wait in their receives, a window of them at the most.
+ * wait in their receives, at most a window of them.
  */
 public final class Inbox {
     /**
