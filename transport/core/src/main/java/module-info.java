@@ -2,6 +2,7 @@
 @org.jspecify.annotations.NullMarked
 module org.verbena.transport {
     requires static org.jspecify;
+    requires java.management;
     requires jdk.jfr;
     requires org.slf4j;
     requires transitive io.netty.transport;

@@ -20,6 +20,7 @@ import org.verbena.api.RdmaServer;
 import org.verbena.bench.JavaProcess;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.provider.ProviderChoice;
 
 /**
@@ -33,8 +34,6 @@ public final class Overload {
 
     private static final int SHORT_BYTES = 64;
     private static final int REPLY_BYTES = 8;
-    /** So that long requests are read by the server, on soft as well. */
-    private static final int RENDEZVOUS_BYTES = 64 << 10;
     /** Long requests that each client has out. */
     private static final int WINDOW = 2;
 
@@ -57,6 +56,9 @@ public final class Overload {
     private int rate = 1000;
     private long budgetBytes = CompletionLoopOptions.DEFAULT_TRANSFER_BUDGET_BYTES;
     private int workMicros;
+
+    /** Longer requests are read by the server, shorter ones go in fragments. */
+    private int rendezvousBytes = MessageOptions.DEVICE_DEFAULT;
 
     private Overload() {}
 
@@ -91,6 +93,7 @@ public final class Overload {
                 case "--rounds" -> rounds = Integer.parseInt(value);
                 case "--rate" -> rate = Integer.parseInt(value);
                 case "--budget" -> budgetBytes = Long.parseLong(value);
+                case "--rendezvous" -> rendezvousBytes = Integer.parseInt(value);
                 case "--work" -> workMicros = Integer.parseInt(value);
                 default ->
                     throw new IllegalArgumentException("unknown option " + arguments[i] + ", see bench/overload -h");
@@ -227,7 +230,7 @@ public final class Overload {
             for (int i = 0; i < clients; i++) {
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
-                        .option(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, RENDEZVOUS_BYTES)
+                        .option(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, rendezvousBytes)
                         .requestTimeout(Duration.ofMinutes(5))
                         .connect(host, port);
                 all.add(new Load(client, bytes, replies, refused));

@@ -28,6 +28,9 @@ public abstract class SoftwareIoHandler implements IoHandler {
     /** How often within the stall timeout the members are checked. */
     public static final int TICKS_PER_STALL = 4;
 
+    /** How long turns run before the peers are polled again: what a peer with a short message waits for. */
+    private static final long TURNS_NANOS = 250_000;
+
     protected final IoHandler nio;
     protected final SpinBudget spin;
     protected final SoftwareDomain domain;
@@ -121,22 +124,27 @@ public abstract class SoftwareIoHandler implements IoHandler {
     }
 
     /**
-     * Runs the turns that are due, and counts what they and the polls before have found; returns how many turns there
-     * were.
+     * Runs the turns that are due, the oldest first, for {@link #TURNS_NANOS} at the most, and counts what they and the
+     * polls before have found; returns how many it ran.
      */
     protected final int runTurns() {
         int due = turns.size();
-        for (int i = 0; i < due; i++) {
-            turns.remove().run();
+        int ran = 0;
+        if (due > 0) {
+            long beganNanos = System.nanoTime();
+            do {
+                turns.remove().run();
+                ran++;
+            } while (ran < due && System.nanoTime() - beganNanos < TURNS_NANOS);
         }
         counters.polled(completions);
         completions = 0;
-        return due;
+        return ran;
     }
 
     /**
-     * Runs a turn once the peers have been polled again. A task would run it sooner, and a chain of tasks would keep
-     * the loop from its sockets.
+     * Runs a turn once the peers have been polled again, and the turns before it have run. A task would run it sooner,
+     * and a chain of tasks would keep the loop from its sockets.
      */
     public final void runAfterPoll(Runnable turn) {
         turns.add(turn);

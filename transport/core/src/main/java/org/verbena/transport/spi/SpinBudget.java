@@ -1,5 +1,9 @@
 package org.verbena.transport.spi;
 
+import java.lang.management.CompilationMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.CompletionLoopOptions;
 
 /**
@@ -12,7 +16,8 @@ import org.verbena.transport.CompletionLoopOptions;
  *
  * <p>Where other threads want the processor, a loop that polls and yields is behind one that blocks: after a yield it
  * waits for its turn, while a blocked thread preempts when it is woken. So an adaptive loop that loses a quarter of its
- * polling time to others blocks for a while, longer each time, and then tries again.
+ * polling time to others blocks for a while, longer each time, and then tries again. Time that it loses while the JVM
+ * compiles does not count: compilers want the processor for seconds after a program has begun, and then no more.
  */
 public final class SpinBudget {
     /** The longest wait that is worth spinning for. */
@@ -36,7 +41,11 @@ public final class SpinBudget {
     /** The longest pause: then a window of polling costs about a fiftieth of the time. */
     static final long MAX_PAUSE_NANOS = 1_000_000_000;
 
+    /** Less time of the compilers than this has not taken a quarter of a window from a loop. */
+    static final long LEAST_COMPILED_MILLIS = WINDOW_NANOS / MAX_LOST_PART / 1_000_000;
+
     private final boolean adaptive;
+    private final LongSupplier compiledMillis;
     private long nanos;
     private long lastNanos;
     private long polledNanos;
@@ -44,6 +53,7 @@ public final class SpinBudget {
     private boolean paused;
     private long pausedSince;
     private long pauseNanos = MIN_PAUSE_NANOS;
+    private long compiledBeforeMillis;
 
     /**
      * Creates a budget for one loop.
@@ -51,10 +61,11 @@ public final class SpinBudget {
      * @param spinNanos as in {@link CompletionLoopOptions#spinNanos()}
      */
     public SpinBudget(long spinNanos) {
-        this(spinNanos, Runtime.getRuntime().availableProcessors());
+        this(spinNanos, Runtime.getRuntime().availableProcessors(), Compilers::millis);
     }
 
-    SpinBudget(long spinNanos, int processors) {
+    SpinBudget(long spinNanos, int processors, LongSupplier compiledMillis) {
+        this.compiledMillis = compiledMillis;
         boolean chosen = spinNanos == CompletionLoopOptions.ADAPTIVE_SPIN;
         adaptive = chosen && processors > 1;
         nanos = chosen ? 0 : spinNanos;
@@ -107,7 +118,7 @@ public final class SpinBudget {
         if (polledNanos < WINDOW_NANOS) {
             return true;
         }
-        paused = lostNanos > polledNanos / MAX_LOST_PART;
+        paused = lostNanos > polledNanos / MAX_LOST_PART && !hasCompiled();
         if (paused) {
             pausedSince = nowNanos;
         } else {
@@ -116,6 +127,13 @@ public final class SpinBudget {
         polledNanos = 0;
         lostNanos = 0;
         return !paused;
+    }
+
+    /** Whether the JVM has compiled since a window was last lost. */
+    private boolean hasCompiled() {
+        long before = compiledBeforeMillis;
+        compiledBeforeMillis = compiledMillis.getAsLong();
+        return compiledBeforeMillis - before >= LEAST_COMPILED_MILLIS;
     }
 
     /**
@@ -131,6 +149,17 @@ public final class SpinBudget {
             nanos = nanos <= MIN_NANOS ? 0 : nanos / 2;
         } else if (waitedNanos > nanos) {
             nanos = Math.clamp(nanos * 2, MIN_NANOS, MAX_NANOS);
+        }
+    }
+
+    /** The JVM's compilers; looked for when a loop first loses polling time. */
+    private static final class Compilers {
+        private static final @Nullable CompilationMXBean ALL = ManagementFactory.getCompilationMXBean();
+
+        /** How long they have compiled, all together; 0 where that is not known. */
+        static long millis() {
+            CompilationMXBean all = ALL;
+            return all == null || !all.isCompilationTimeMonitoringSupported() ? 0 : all.getTotalCompilationTime();
         }
     }
 }

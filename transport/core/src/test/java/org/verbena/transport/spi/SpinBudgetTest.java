@@ -6,16 +6,17 @@ import org.junit.jupiter.api.Test;
 import org.verbena.transport.CompletionLoopOptions;
 
 class SpinBudgetTest {
-    private final SpinBudget adaptive = new SpinBudget(CompletionLoopOptions.ADAPTIVE_SPIN, 2);
+    private long compiledMillis;
+    private final SpinBudget adaptive = new SpinBudget(CompletionLoopOptions.ADAPTIVE_SPIN, 2, () -> compiledMillis);
 
     @Test
     void staysAtAFixedBudget() {
-        SpinBudget budget = new SpinBudget(7_000, 2);
+        SpinBudget budget = new SpinBudget(7_000, 2, () -> 0);
         budget.waited(10_000);
         budget.waited(SpinBudget.MAX_NANOS);
         assertThat(budget.nanos(0)).isEqualTo(7_000);
         assertThat(budget.isAdaptive()).isFalse();
-        assertThat(new SpinBudget(0, 2).nanos(0)).isZero();
+        assertThat(new SpinBudget(0, 2, () -> 0).nanos(0)).isZero();
     }
 
     @Test
@@ -56,11 +57,11 @@ class SpinBudgetTest {
 
     @Test
     void neverSpinsWhereOneProcessorDoesAll() {
-        SpinBudget budget = new SpinBudget(CompletionLoopOptions.ADAPTIVE_SPIN, 1);
+        SpinBudget budget = new SpinBudget(CompletionLoopOptions.ADAPTIVE_SPIN, 1, () -> 0);
         budget.waited(1);
         assertThat(budget.nanos(0)).isZero();
         assertThat(budget.isAdaptive()).isFalse();
-        assertThat(new SpinBudget(7_000, 1).nanos(0)).as("asked for").isEqualTo(7_000);
+        assertThat(new SpinBudget(7_000, 1, () -> 0).nanos(0)).as("asked for").isEqualTo(7_000);
     }
 
     @Test
@@ -92,6 +93,20 @@ class SpinBudgetTest {
     }
 
     @Test
+    void pollsOnWhereCompilersTakeTheTime() {
+        adaptive.waited(SpinBudget.MIN_NANOS);
+        long now = 0;
+        for (int i = 0; i < 100; i++) {
+            compiledMillis += SpinBudget.LEAST_COMPILED_MILLIS;
+            now = lose(now, 0.5);
+            assertThat(adaptive.nanos(now)).isPositive();
+        }
+        compiledMillis += SpinBudget.LEAST_COMPILED_MILLIS - 1;
+        now = lose(now, 0.5);
+        assertThat(adaptive.nanos(now)).as("something else took it").isZero();
+    }
+
+    @Test
     void pollsOnAfterASlowYieldNowAndThen() {
         adaptive.waited(SpinBudget.MIN_NANOS);
         long now = 0;
@@ -103,7 +118,7 @@ class SpinBudgetTest {
 
     @Test
     void aFixedBudgetIsKeptWhateverOthersDo() {
-        SpinBudget budget = new SpinBudget(7_000, 2);
+        SpinBudget budget = new SpinBudget(7_000, 2, () -> 0);
         for (int i = 0; i < 100; i++) {
             assertThat(budget.polled(i * SpinBudget.WINDOW_NANOS)).isTrue();
         }

@@ -56,7 +56,13 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
 
     private final SoftContext context;
     private final SoftOptions softOptions;
+    private final Runnable readTurn = this::readInTurn;
     private @Nullable SoftSocket socket;
+
+    /** The last turn has read all that it might: the peer sends long messages, and takes turns with others. */
+    private boolean readsMuch;
+
+    private boolean isReadScheduled;
     private @Nullable FpduStream stream;
 
     /** Until the connection is up and the peer's first segment has come. */
@@ -319,6 +325,24 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
 
     @Override
     public void onReadable() {
+        if (!readsMuch) {
+            read();
+        } else if (!isReadScheduled) {
+            isReadScheduled = true;
+            requireSocket().io().runAfterPoll(readTurn);
+        }
+    }
+
+    private void readInTurn() {
+        isReadScheduled = false;
+        try {
+            read();
+        } catch (Throwable t) {
+            onFailure(t);
+        }
+    }
+
+    private void read() {
         if (isInTurn() || !isOpen()) {
             return;
         }
@@ -351,6 +375,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
 
     private void receive(SocketReader in) throws IOException {
         reports.reportSends();
+        readsMuch = false;
         int turnBytes = 0;
         while (turnBytes < TURN_BYTES && isOpen()) {
             int bytes = in.readOnce();
@@ -363,6 +388,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
                 return;
             }
         }
+        readsMuch = true;
     }
 
     private void onPeerEnded(SocketReader in) {

@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftFairLoopTest extends FairLoopSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
