@@ -102,7 +102,7 @@ final class DeviceChecks {
                 .toList();
         String interfaceName = interfaceName(context.device().name(), gids);
         String evidence = port.state() + ", " + port.linkLayer() + ", MTU " + port.activeMtu() + " of " + port.maxMtu()
-                + ", " + port.gigabitsPerSecond() + " Gb/s"
+                + ", " + context.gigabitsPerSecond(number) + " Gb/s"
                 + (interfaceName.isEmpty() ? "" : ", interface " + interfaceName);
         if (port.state() != PortState.ACTIVE) {
             findings.add(Finding.failure(

@@ -44,6 +44,9 @@ import org.verbena.verbs.work.CompletionField;
  * <p>Source: ibv_open_device(3)
  */
 public final class Context extends VerbsObject {
+    /** ibv_query_port_speed counts in 100 Mbit/s. */
+    private static final double HUNDREDS_OF_MEGABITS_PER_GIGABIT = 10;
+
     private final Device device;
     private final boolean owned;
     private final int completionVectors;
@@ -148,17 +151,44 @@ public final class Context extends VerbsObject {
         byte number = portNumber(port);
         return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
-            MemorySegment attr = arena.allocate(IbvPortAttr.LAYOUT);
-            // As the header's inline does: the function in verbs_context knows the struct's size; the exported one, for
-            // providers without it, knows a shorter struct only and leaves the rest zero.
+            MemorySegment attr = arena.allocate(IbvPortAttr.EXTENDED_SIZE, IbvPortAttr.LAYOUT.byteAlignment());
+            // As the header's inline does: the function in verbs_context is passed the struct's size, and leaves zero
+            // what it does not know; the exported one, for providers without it, knows a shorter struct only.
             long function = operation(VerbsContext.QUERY_PORT);
             int result = function != 0
                     ? VerbsOps.queryPort(
-                            Pointers.function(function), nativeAddress(), number, attr.address(), IbvPortAttr.SIZE)
+                            Pointers.function(function),
+                            nativeAddress(),
+                            number,
+                            attr.address(),
+                            IbvPortAttr.EXTENDED_SIZE)
                     : LibIbverbs.queryPort(errno, nativeAddress(), number, attr.address());
             Calls.check("ibv_query_port", "port=" + port, result, errno);
             return DeviceQueries.port(attr);
         });
+    }
+
+    /**
+     * The bandwidth of a port: what the device says is effective, as of a bond or a virtual function, if library (from
+     * rdma-core 62 on) and kernel ask it for that; otherwise the speed of its link.
+     *
+     * <p>Source: ibv_query_port_speed(3), ibv_query_port(3)
+     *
+     * @param port 1 or more
+     * @return in Gbit/s; 0 if it is not known
+     * @throws VerbsException there is no such port, or the device refused
+     */
+    public double gigabitsPerSecond(int port) {
+        portNumber(port);
+        double effective = !LibIbverbs.hasQueryPortSpeed()
+                ? 0
+                : whileOpen(arena -> {
+                    MemorySegment speed = arena.allocate(CStruct.U64);
+                    // Whatever it fails with, kernels that do not know it or the device: the link says the rest.
+                    int result = LibIbverbs.queryPortSpeed(nativeAddress(), port, speed.address());
+                    return result == 0 ? speed.get(CStruct.U64, 0) / HUNDREDS_OF_MEGABITS_PER_GIGABIT : 0.0;
+                });
+        return effective > 0 ? effective : queryPort(port).gigabitsPerSecond();
     }
 
     /**

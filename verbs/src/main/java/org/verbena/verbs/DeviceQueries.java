@@ -120,6 +120,7 @@ final class DeviceQueries {
     }
 
     static PortAttributes port(MemorySegment attr) {
+        int extendedSpeed = attr.get(CStruct.U32, IbvPortAttr.ACTIVE_SPEED_EX);
         return new PortAttributes(
                 PortState.of(attr.get(CStruct.ENUM, IbvPortAttr.STATE)),
                 Mtu.of(attr.get(CStruct.ENUM, IbvPortAttr.MAX_MTU)),
@@ -138,7 +139,7 @@ final class DeviceQueries {
                 u8(attr, IbvPortAttr.SUBNET_TIMEOUT),
                 u8(attr, IbvPortAttr.INIT_TYPE_REPLY),
                 u8(attr, IbvPortAttr.ACTIVE_WIDTH),
-                u8(attr, IbvPortAttr.ACTIVE_SPEED),
+                extendedSpeed == 0 ? u8(attr, IbvPortAttr.ACTIVE_SPEED) : extendedSpeed,
                 u8(attr, IbvPortAttr.PHYS_STATE),
                 LinkLayer.of(u8(attr, IbvPortAttr.LINK_LAYER)),
                 u8(attr, IbvPortAttr.FLAGS),

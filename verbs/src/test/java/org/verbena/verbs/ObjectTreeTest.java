@@ -18,6 +18,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.verbena.verbs.address.Gid;
 import org.verbena.verbs.address.GidEntry;
 import org.verbena.verbs.address.GidType;
@@ -153,6 +155,25 @@ class ObjectTreeTest {
                     .hasMessageContaining("port=2")
                     .hasMessageContaining("EINVAL");
             assertThatThrownBy(() -> context.queryPort(0)).isInstanceOf(IllegalArgumentException.class);
+        }
+    }
+
+    /** ConnectX-8: XDR is 256 in C's encoding, which the older field of eight bits cannot say. */
+    @ParameterizedTest
+    @CsvSource({"2, 800", "4, 1600"})
+    void readsTheSpeedsOfXdr(int width, double gigabits) {
+        try (Context context = Verbs.device("stub0").open()) {
+            Stub.call("stub_link", 256, width);
+            PortAttributes port = context.queryPort(1);
+            assertThat(port.activeSpeed()).isEqualTo(256);
+            assertThat(port.gigabitsPerSecondPerLane()).isEqualTo(200.0);
+            assertThat(port.gigabitsPerSecond()).isEqualTo(gigabits);
+            assertThat(context.gigabitsPerSecond(1)).isEqualTo(gigabits);
+            Stub.call("stub_effective_speed", 4_005);
+            assertThat(context.gigabitsPerSecond(1)).isEqualTo(400.5);
+        } finally {
+            Stub.call("stub_effective_speed", 0);
+            Stub.call("stub_link", 0, 2);
         }
     }
 

@@ -166,7 +166,7 @@ public final class Devices implements Callable<Integer> {
                     port.activeMtu(),
                     port.maxMtu(),
                     port.lid(),
-                    port.gigabitsPerSecond(),
+                    context.gigabitsPerSecond(number),
                     rows));
         }
         return new OpenDevice(

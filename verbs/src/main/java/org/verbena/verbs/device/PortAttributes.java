@@ -22,7 +22,8 @@ package org.verbena.verbs.device;
  * @param subnetTimeout as an exponent: 4.096 us * 2^n
  * @param initTypeReply what the subnet manager did on initialisation
  * @param activeWidth C's encoding; {@link #lanes()} reads it
- * @param activeSpeed C's encoding; {@link #gigabitsPerSecond()} reads it
+ * @param activeSpeed C's encoding, of active_speed_ex where library, kernel and device tell that;
+ *     {@link #gigabitsPerSecond()} reads it
  * @param physicalState C's encoding: 3 is disabled, 5 link up
  * @param linkLayer InfiniBand or Ethernet
  * @param flags C's flags
@@ -82,6 +83,7 @@ public record PortAttributes(
             case 32 -> 25.0;
             case 64 -> 50.0;
             case 128 -> 100.0;
+            case 256 -> 200.0;
             default -> 0;
         };
     }

@@ -2,7 +2,10 @@ package org.verbena.verbs.ffm;
 
 import java.lang.foreign.StructLayout;
 
-/** {@code struct ibv_port_attr}: the state of a port. Source: infiniband/verbs.h */
+/**
+ * {@code struct ibv_port_attr}: the state of a port. rdma-core 56 appended {@code uint32_t active_speed_ex}; earlier
+ * libraries leave it zero. Source: infiniband/verbs.h, libibverbs/verbs.c (__lib_query_port)
+ */
 public final class IbvPortAttr {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ibv_port_attr",
@@ -52,6 +55,11 @@ public final class IbvPortAttr {
     public static final long LINK_LAYER = CStruct.offset(LAYOUT, "link_layer");
     public static final long FLAGS = CStruct.offset(LAYOUT, "flags");
     public static final long PORT_CAP_FLAGS2 = CStruct.offset(LAYOUT, "port_cap_flags2");
+
+    public static final long ACTIVE_SPEED_EX = SIZE;
+
+    /** With what was appended. */
+    public static final long EXTENDED_SIZE = ACTIVE_SPEED_EX + Integer.BYTES;
 
     private IbvPortAttr() {}
 }

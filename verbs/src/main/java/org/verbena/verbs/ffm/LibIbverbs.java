@@ -149,6 +149,26 @@ public final class LibIbverbs {
         }
     }
 
+    private static final NativeFunction QUERY_PORT_SPEED = LIBRARY.functionOrThrower(
+            "ibv_query_port_speed", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.PTR));
+
+    /** Whether the library has {@link #queryPortSpeed}: from rdma-core 62 on. */
+    public static boolean hasQueryPortSpeed() {
+        return QUERY_PORT_SPEED.isPresent();
+    }
+
+    /**
+     * {@code int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);} Source:
+     * ibv_query_port_speed(3)
+     */
+    public static int queryPortSpeed(long context, int portNum, long portSpeed) {
+        try {
+            return (int) QUERY_PORT_SPEED.handle().invokeExact(QUERY_PORT_SPEED.address(), context, portNum, portSpeed);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
     private static final NativeFunction QUERY_GID_EX = LIBRARY.functionOrThrower(
             "_ibv_query_gid_ex",
             FunctionDescriptor.of(

@@ -20,6 +20,15 @@ public final class NativeFunction {
     }
 
     /**
+     * Whether it can be called.
+     *
+     * @return false if the library, or this function in it, is missing
+     */
+    public boolean isPresent() {
+        return address.address() != 0;
+    }
+
+    /**
      * The handle.
      *
      * @return with {@link #address} as its first argument
