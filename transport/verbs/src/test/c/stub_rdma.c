@@ -2,7 +2,7 @@
  * libibverbs and librdmacm without a device, in one library: two devices in memory, and peers that accept whoever connects.
  *
  * stub0 is a RoCE device and serves addresses 10.0.0.x, stub1 an iWARP device for 10.0.1.x. Connects to 10.0.x.250 block in
- * rdma_connect until stub_unblock, and those to 10.0.x.251 in rdma_resolve_route. stub_hold_events loses the events of one type. What happens on a connection is up to the test: stub_receive and stub_complete make
+ * rdma_connect until stub_unblock, and those to 10.0.x.251 in rdma_resolve_route; stub_block makes any call of one device block. stub_hold_events loses the events of one type. What happens on a connection is up to the test: stub_receive and stub_complete make
  * completions. Any function can be told to fail (stub_fail), for all devices ("name") or
  * for one ("name:stub0"), at once or after so many calls. As adapters do, destroying a queue pair throws away what it left in
  * completion queues. What was made and not given back is counted (stub_leaks). A device that stub_remove takes away is open until no
@@ -59,6 +59,9 @@ static int blocked, blocking, hold_sends, hold_flushes, hold_events, ports_down,
 static unsigned thread_count;
 static int kernel_polls, binds, locked_doorbells, send_posts, send_completions, relaxed, thread_domains;
 
+/* The function of one device, "ibv_create_qp:stub0", that blocks until stub_unblock; empty for none. */
+static char block[64];
+
 static int failing(const char *function, const char *device)
 {
 	char both[128];
@@ -72,6 +75,12 @@ static int failing(const char *function, const char *device)
 		}
 	}
 	snprintf(both, sizeof(both), "%s:%s", function, device);
+	if (!strcmp(block, both)) {
+		blocked++;
+		while (!strcmp(block, both))
+			pthread_cond_wait(&unblocked, &lock);
+		blocked--;
+	}
 	for (int i = 0; i < 16; i++)
 		if (failures[i].times && (!strcmp(failures[i].function, function) || !strcmp(failures[i].function, both))) {
 			if (failures[i].skip-- > 0)
@@ -189,7 +198,10 @@ EXPORT void stub_hold_events(int type) { hold_events = type; }
 EXPORT int stub_cleaned(void) { return cleaned; }
 EXPORT int stub_blocked(void) { return blocked; }
 EXPORT void stub_port_down(int down) { ports_down = down; }
-EXPORT void stub_unblock(void) { LOCKED(blocking = 0; pthread_cond_broadcast(&unblocked)); }
+EXPORT void stub_unblock(void) { LOCKED(blocking = 0; block[0] = 0; pthread_cond_broadcast(&unblocked)); }
+
+/* A firmware that does not answer: calls of that function of one device, "ibv_create_qp:stub0", block until stub_unblock. */
+EXPORT void stub_block(const char *function) { LOCKED(snprintf(block, sizeof(block), "%s", function)); }
 
 #define FAIL_NULL(device) do { int e = failing(__func__, device); if (e) { pthread_mutex_unlock(&lock); errno = e; return NULL; } } while (0)
 #define FAIL_ERRNO(device) do { int e = failing(__func__, device); if (e) { pthread_mutex_unlock(&lock); return e; } } while (0)

@@ -14,10 +14,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Calls that connect and may block. On InfiniBand, resolving a route waits for ibacm. On iWARP the connect call blocks:
- * siw makes its TCP connection within the call, and a host that does not answer blocks it for two minutes, whether or
- * not its outcome is still awaited. So each call has a thread, an address has few of them, and further calls wait
- * without a thread and can be cancelled.
+ * Calls that connect and may block. On InfiniBand and RoCE, resolving a route waits for ibacm. On iWARP the connect
+ * call blocks: siw makes its TCP connection within the call, and a host that does not answer blocks it for two minutes,
+ * whether or not its outcome is still awaited. So each call has a thread, an address has few of them, and further calls
+ * wait without a thread and can be cancelled.
  *
  * <pre>
  *            a thread is free              the call returns
@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
  *      +--cancel()--&gt; over
  * </pre>
  *
- * <p>Confined to the connection loop's thread, except for the calls themselves.
+ * <p>Confined to the thread of its connection loop, except for the calls themselves.
  */
 final class BlockingConnects {
     private static final Logger LOG = LoggerFactory.getLogger(BlockingConnects.class);

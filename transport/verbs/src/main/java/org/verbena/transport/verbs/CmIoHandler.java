@@ -16,7 +16,7 @@ import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.NativeRdmaException;
 
 /**
- * The connection loop's I/O: waits for events of the connection manager and of the devices, and dispatches each to its
+ * A connection loop's I/O: waits for events of the connection manager and of the devices, and dispatches each to its
  * owner. Nothing is registered with it.
  */
 final class CmIoHandler extends DescriptorIoHandler {
@@ -31,16 +31,16 @@ final class CmIoHandler extends DescriptorIoHandler {
      */
     private final LongObjectHashMap<Object> watched = new LongObjectHashMap<>();
 
-    private final Runnable onDeviceRemoved;
+    private final @Nullable Runnable onDeviceRemoved;
     private final @Nullable DeviceChanges changes;
 
     private long nextNumber;
     private int handled;
 
-    CmIoHandler(ThreadAwareExecutor executor, EventChannel channel, Runnable onDeviceRemoved) {
+    CmIoHandler(ThreadAwareExecutor executor, EventChannel channel, @Nullable Runnable onDeviceRemoved) {
         super(executor);
         this.onDeviceRemoved = onDeviceRemoved;
-        changes = watchChanges();
+        changes = onDeviceRemoved == null ? null : watchChanges();
         try {
             watch(channel);
         } catch (RuntimeException refused) {
@@ -49,7 +49,10 @@ final class CmIoHandler extends DescriptorIoHandler {
         }
     }
 
-    /** Null if the system does not report changes: then removals of devices without connections are noticed late. */
+    /**
+     * Null on the loop of a device, and if the system does not report changes: then removals of devices without
+     * connections are noticed late.
+     */
     private @Nullable DeviceChanges watchChanges() {
         DeviceChanges made = null;
         try {
@@ -103,7 +106,7 @@ final class CmIoHandler extends DescriptorIoHandler {
             takeConnectionEvents(channel);
         } else if (source instanceof VerbsDevice device) {
             takeDeviceEvents(device);
-        } else if (source instanceof DeviceChanges removals && removals.takeRemovals()) {
+        } else if (source instanceof DeviceChanges removals && onDeviceRemoved != null && removals.takeRemovals()) {
             handled++;
             onDeviceRemoved.run();
         }
@@ -163,7 +166,7 @@ final class CmIoHandler extends DescriptorIoHandler {
 
     @Override
     public IoRegistration register(IoHandle handle) {
-        throw new UnsupportedOperationException("nothing can be registered with the connection loop");
+        throw new UnsupportedOperationException("nothing can be registered with a connection loop");
     }
 
     @Override

@@ -4,6 +4,7 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmId;
@@ -11,10 +12,13 @@ import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 
 /**
- * The thread that sets connections up and takes them down, for all endpoints of the process: it runs a
- * {@link CmIoHandler} on one event channel. All calls on an id, and those that create and destroy its queue pair, are
- * made on it one after the other, so that none meets an object that another one closes. The one exception is {@link
- * #blockingConnects()}.
+ * A thread that sets connections up and takes them down: it runs a {@link CmIoHandler} on one event channel. The
+ * provider has a common one, for what has no device yet and for listeners, and one for each device, since calls that
+ * create and destroy queue pairs wait for the device's firmware, which may not answer.
+ *
+ * <p>All calls on an id, and those that create and destroy its queue pair, are made on one loop at a time, one after
+ * the other, so that none meets an object that another one closes; {@link SetupLoop} says on which. The one exception
+ * is {@link #blockingConnects()}.
  */
 final class ConnectionLoop {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionLoop.class);
@@ -36,19 +40,20 @@ final class ConnectionLoop {
     /**
      * Starts the thread.
      *
-     * @param onDeviceRemoved called on it whenever the system has removed some device
+     * @param name of the thread
+     * @param onDeviceRemoved called on it whenever the system has removed some device; null to leave that to another
+     *     loop
      * @throws org.verbena.verbs.NativeRdmaException there is no device, or no permission
      * @throws java.io.UncheckedIOException no descriptor is left
      */
-    ConnectionLoop(Runnable onDeviceRemoved) {
+    ConnectionLoop(String name, @Nullable Runnable onDeviceRemoved) {
         channel = EventChannel.open();
         CmIoHandler[] made = new CmIoHandler[1];
         try {
-            group = new MultiThreadIoEventLoopGroup(
-                    1, new DefaultThreadFactory("verbena-connections", true), executor -> {
-                        made[0] = new CmIoHandler(executor, channel, onDeviceRemoved);
-                        return made[0];
-                    });
+            group = new MultiThreadIoEventLoopGroup(1, new DefaultThreadFactory(name, true), executor -> {
+                made[0] = new CmIoHandler(executor, channel, onDeviceRemoved);
+                return made[0];
+            });
         } catch (RuntimeException refused) {
             channel.close();
             // Netty only says that it has no loop.
@@ -126,6 +131,15 @@ final class ConnectionLoop {
     }
 
     /**
+     * Takes an id over, with its pending events.
+     *
+     * @throws org.verbena.cm.CmException the kernel refuses; the id stays where it is
+     */
+    void adopt(CmId id) {
+        id.migrate(channel);
+    }
+
+    /**
      * Gives an id an event channel of its own, since one call at a time is made on a channel and this one's next call
      * may block. This loop's thread.
      *
@@ -151,7 +165,7 @@ final class ConnectionLoop {
     }
 
     /**
-     * Brings an id back to the common channel, and closes its own. Not within one of its events; this loop's thread.
+     * Brings an id back to this loop's channel, and closes its own. Not within one of its events; this loop's thread.
      */
     void rejoin(CmId id, EventChannel own) {
         id.migrate(channel);

@@ -27,7 +27,8 @@ import org.verbena.verbs.queue.QueuePairState;
 /**
  * The setup of an endpoint with rdma_cm: its id, and the events of it.
  *
- * <p>Confined to the connection loop's thread, unless noted otherwise.
+ * <p>Confined to its {@link SetupLoop}, unless noted otherwise: the common connection loop until its address is
+ * resolved, then that of its device.
  */
 final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionSetup.class);
@@ -78,8 +79,9 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             EndpointOptions options,
             InetSocketAddress remoteAddress,
             @Nullable CmEvent request,
-            @Nullable CmId bound) {
-        super(endpoint, provider);
+            @Nullable CmId bound,
+            SetupLoop loop) {
+        super(endpoint, loop);
         this.endpoint = endpoint;
         this.provider = provider;
         this.options = options;
@@ -144,12 +146,25 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         }
     }
 
+    /** The address is resolved: goes on where its device may block. */
+    private void onDeviceKnown(CmId known) {
+        Context device = known.device();
+        if (device != null) {
+            loop().moveTo(device, known);
+        }
+        execute(() -> resolveRoute(known));
+    }
+
     private void resolveRoute(CmId known) {
+        if (isGivenUp()) {
+            return;
+        }
         setStep("resolving the route");
         try {
             setAckTimeout(known); // the kernel puts it into the path, and so into what it asks the peer for
-            if (linkLayer(known) == LinkLayer.INFINIBAND) {
-                execute(() -> submit(new RouteCall(known))); // not within an event of the id, which changes channels
+            Context device = known.device();
+            if (device != null && device.device().transportType() == TransportType.IB) {
+                submit(new RouteCall(known));
             } else {
                 known.resolveRoute(options.connectTimeoutMillis());
             }
@@ -171,12 +186,13 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
 
     private void submit(BlockingConnects.Call made) {
         call = made;
-        provider.connectionLoop().blockingConnects().submit(made);
+        loop().loop().blockingConnects().submit(made);
     }
 
     /**
-     * Resolves a route by a call that may block: on InfiniBand librdmacm first asks ibacm, over a socket and without a
-     * timeout (rdma-core 65, librdmacm/cma.c, ucma_set_ib_route; acm.c, ucma_ib_resolve).
+     * Resolves a route by a call that may block: on InfiniBand, and on RoCE just as well, librdmacm first asks ibacm
+     * where that runs, over a socket, without a timeout and one thread at a time (rdma-core 65, librdmacm/cma.c,
+     * rdma_resolve_route, ucma_set_ib_route; acm.c, ucma_ib_resolve).
      */
     private final class RouteCall extends BlockingConnects.Call {
         private final CmId known;
@@ -192,7 +208,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 return false;
             }
             try {
-                ownChannel = provider.connectionLoop().leave(known);
+                ownChannel = loop().loop().leave(known);
                 isResolving = true;
                 return true;
             } catch (RuntimeException refused) {
@@ -326,7 +342,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             }
             setStep("the kernel opens the TCP connection");
             try {
-                ownChannel = provider.connectionLoop().leave(known);
+                ownChannel = loop().loop().leave(known);
                 return true;
             } catch (RuntimeException refused) {
                 callReturned(refused);
@@ -375,9 +391,9 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         }
         try {
             if (known.isClosed()) {
-                provider.connectionLoop().closeOwn(own);
+                loop().loop().closeOwn(own);
             } else {
-                provider.connectionLoop().rejoin(known, own);
+                loop().loop().rejoin(known, own);
             }
             ownChannel = null;
         } catch (RuntimeException refused) {
@@ -388,8 +404,17 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
 
     // ---- what happens to the id: every type of event has an outcome
 
+    /** On the loop of the id's channel, which may not be this part's yet, or not be it any more. */
     @Override
     public void onCmEvent(CmEvent event) {
+        if (loop().isHere()) {
+            handle(event);
+        } else {
+            execute(() -> handle(event));
+        }
+    }
+
+    private void handle(CmEvent event) {
         switch (event.type()) {
             case ADDR_RESOLVED, ROUTE_RESOLVED, ADDR_CHANGE -> {}
             default -> {
@@ -408,7 +433,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         switch (event.type()) {
             case ADDR_RESOLVED -> {
                 if (!isGivenUp()) {
-                    resolveRoute(event.id());
+                    onDeviceKnown(event.id());
                 }
             }
             case ROUTE_RESOLVED -> {
@@ -498,7 +523,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
      */
     @Override
     void destroy(boolean wasConnected) {
-        if (call != null && provider.connectionLoop().blockingConnects().cancel(call)) {
+        if (call != null && loop().loop().blockingConnects().cancel(call)) {
             isConnecting = false;
         }
         if (isResolving) {
@@ -519,7 +544,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         if (isDisconnectSeen || !wasConnected) {
             closeId();
         } else {
-            provider.connectionLoop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
+            loop().loop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
         }
     }
 

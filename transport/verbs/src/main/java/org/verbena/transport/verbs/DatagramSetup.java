@@ -32,9 +32,9 @@ import org.verbena.verbs.device.LinkLayer;
 import org.verbena.verbs.device.TransportType;
 
 /**
- * A datagram endpoint's part on the connection loop: the id that has its port and answers look-ups (SIDR requests) with
- * its queue pair's number, and the life of that queue pair. Confined to the connection loop's thread, unless noted
- * otherwise.
+ * A datagram endpoint's part on a connection loop: the id that has its port and answers look-ups (SIDR requests) with
+ * its queue pair's number, and the life of that queue pair. Confined to its {@link SetupLoop}, unless noted otherwise:
+ * the common connection loop until the address is bound, then that of its device.
  */
 final class DatagramSetup implements CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(DatagramSetup.class);
@@ -47,6 +47,8 @@ final class DatagramSetup implements CmEventSink {
     private final InetSocketAddress requested;
     private final @Nullable InetSocketAddress toward;
     private final DatagramOptions options;
+
+    private final SetupLoop loop;
 
     private @Nullable CmId id;
 
@@ -65,6 +67,7 @@ final class DatagramSetup implements CmEventSink {
             DatagramOptions options) {
         this.endpoint = endpoint;
         this.provider = provider;
+        loop = new SetupLoop(provider);
         this.requested = requested;
         this.toward = toward;
         this.options = options;
@@ -73,12 +76,17 @@ final class DatagramSetup implements CmEventSink {
     // ---- any thread
 
     /**
-     * Does a step on the connection loop.
+     * Does a step on the connection loop that it is on.
      *
      * @throws NativeRdmaException there is no connection loop, for there is no device
      */
     void execute(Runnable step) {
-        provider.connectionLoop().loop().execute(step);
+        loop.execute(step);
+    }
+
+    /** The connection loop that it is on: of its device, once it is open. */
+    SetupLoop loop() {
+        return loop;
     }
 
     AddressHandles addressHandles() {
@@ -140,7 +148,7 @@ final class DatagramSetup implements CmEventSink {
     void begin() {
         try {
             InetSocketAddress wanted = deviceAddress();
-            CmId made = provider.connectionLoop().newId(this, PortSpace.UDP);
+            CmId made = loop.loop().newId(this, PortSpace.UDP);
             id = made;
             made.setReuseAddress(options.reuseAddress());
             made.bind(wanted);
@@ -154,6 +162,7 @@ final class DatagramSetup implements CmEventSink {
             }
             port = made.portNumber();
             localAddress = made.localAddress();
+            loop.moveTo(context, made);
             endpoint.execute(() -> endpoint.prepare0(context));
         } catch (RuntimeException refused) {
             destroyId();
@@ -286,7 +295,7 @@ final class DatagramSetup implements CmEventSink {
 
     /** Makes an id for a look-up or a group. */
     CmId newId(CmEventSink sink) {
-        CmId made = provider.connectionLoop().newId(sink, PortSpace.UDP);
+        CmId made = loop.loop().newId(sink, PortSpace.UDP);
         if (options.trafficClass() != 0) {
             made.setTypeOfService(options.trafficClass());
         }
@@ -297,6 +306,14 @@ final class DatagramSetup implements CmEventSink {
 
     @Override
     public void onCmEvent(CmEvent event) {
+        if (loop.isHere()) {
+            handle(event);
+        } else {
+            execute(() -> handle(event));
+        }
+    }
+
+    private void handle(CmEvent event) {
         switch (event.type()) {
             case CONNECT_REQUEST -> answer(event.id());
             case DEVICE_REMOVAL -> {
@@ -321,12 +338,14 @@ final class DatagramSetup implements CmEventSink {
         }
     }
 
-    /** A device is gone or unusable. */
-    void onDeviceLost0(Context device) {
-        CmId known = id;
-        if (known != null && !known.isClosed() && known.device() == device) {
-            endpoint.onDeviceRemoval();
-        }
+    /** A device is gone or unusable. Any thread. */
+    void onDeviceLost(Context device) {
+        execute(() -> {
+            CmId known = id;
+            if (known != null && !known.isClosed() && known.device() == device) {
+                endpoint.onDeviceRemoval();
+            }
+        });
     }
 
     // ---- the end

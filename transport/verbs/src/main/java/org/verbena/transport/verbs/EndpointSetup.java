@@ -9,15 +9,16 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairOptions;
 
 /**
- * An endpoint's part on the connection loop: how it meets its peer, and the life of its queue pair.
- * {@link ConnectionSetup} does it with rdma_cm, {@link ExchangeSetup} by hand. The drawing is at {@link VerbsEndpoint}.
+ * An endpoint's part on a connection loop, see {@link SetupLoop}: how it meets its peer, and the life of its queue
+ * pair. {@link ConnectionSetup} does it with rdma_cm, {@link ExchangeSetup} by hand. The drawing is at
+ * {@link VerbsEndpoint}.
  *
  * <p>Confined to the connection loop's thread, unless noted otherwise. The endpoint asks for each step with {@link
  * #execute}, in order, so none meets an object that another one closes; the results go to the endpoint's loop.
  */
 abstract class EndpointSetup {
     private final VerbsEndpoint endpoint;
-    private final VerbsProvider provider;
+    private final SetupLoop loop;
 
     /** Set by the endpoint's loop when it drains: steps of connecting that are still to come are left out. */
     private volatile boolean givenUp;
@@ -27,20 +28,25 @@ abstract class EndpointSetup {
 
     private @Nullable QueuePair queuePair;
 
-    EndpointSetup(VerbsEndpoint endpoint, VerbsProvider provider) {
+    EndpointSetup(VerbsEndpoint endpoint, SetupLoop loop) {
         this.endpoint = endpoint;
-        this.provider = provider;
+        this.loop = loop;
     }
 
     // ---- any thread
 
     /**
-     * Does a step on the connection loop.
+     * Does a step on the connection loop that it is on.
      *
      * @throws NativeRdmaException there is no connection loop, for there is no device
      */
     final void execute(Runnable stepOfThis) {
-        provider.connectionLoop().loop().execute(stepOfThis);
+        loop.execute(stepOfThis);
+    }
+
+    /** The connection loop that it is on. */
+    final SetupLoop loop() {
+        return loop;
     }
 
     /** Leaves out what is still to come of connecting. The endpoint's loop, as it begins to drain. */

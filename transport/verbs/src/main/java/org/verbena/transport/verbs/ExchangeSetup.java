@@ -33,7 +33,8 @@ import org.verbena.verbs.queue.QueuePairState;
  *
  * <pre>{@code
  *   connection loop                       completion loop
- *   begin: finds device, port, GID
+ *   begin: finds the device
+ *   findPort: port, GID
  *                                         prepare0
  *   make: RESET, INIT
  *                                         prepared0: receives
@@ -78,7 +79,7 @@ final class ExchangeSetup extends EndpointSetup {
             QueuePairRoute route,
             QueuePairExchange exchange,
             EndpointOptions options) {
-        super(endpoint, provider);
+        super(endpoint, new SetupLoop(provider));
         this.endpoint = endpoint;
         this.route = route;
         this.exchange = exchange;
@@ -127,13 +128,25 @@ final class ExchangeSetup extends EndpointSetup {
         }
         setStep("finding the device");
         try {
-            LocalPort found = LocalPort.of(route);
+            Context context = LocalPort.deviceOf(route);
+            loop().moveTo(context, null);
+            execute(() -> findPort(context));
+        } catch (RuntimeException refused) {
+            fail(failureOf(refused));
+        }
+    }
+
+    private void findPort(Context device) {
+        if (isGivenUp()) {
+            return;
+        }
+        try {
+            LocalPort found = LocalPort.of(device, route);
             local = found;
-            Context context = found.context();
             InetAddress address = found.gid().toInetAddress();
             InetSocketAddress here =
                     VerbsProvider.orWildcard(found.gid().isZero() ? null : new InetSocketAddress(address, 0));
-            endpoint.execute(() -> endpoint.prepare0(context, found.port(), here));
+            endpoint.execute(() -> endpoint.prepare0(device, found.port(), here));
         } catch (RuntimeException refused) {
             fail(failureOf(refused));
         }

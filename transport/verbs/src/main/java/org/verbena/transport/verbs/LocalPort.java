@@ -8,6 +8,7 @@ import java.net.SocketException;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.Cm;
 import org.verbena.cm.CmId;
@@ -39,31 +40,42 @@ import org.verbena.verbs.device.TransportType;
 record LocalPort(Context context, int port, int gidIndex, Gid gid, int lid, boolean isEthernet, Mtu mtu) {
 
     /**
-     * Finds the port of a route. Blocks no longer than system calls do.
+     * Finds the device of a route, without asking it anything.
      *
      * @param route what the program wants
-     * @throws ConnectionException there is no such device, port or GID, it is down, or it is iWARP
+     * @throws ConnectionException there is no such device
      */
-    static LocalPort of(QueuePairRoute route) {
+    static Context deviceOf(QueuePairRoute route) {
         InetAddress address = route.address();
-        Context context;
-        int port = route.port();
-        if (address == null) {
-            context = named(Objects.requireNonNull(route.device()));
-        } else {
-            try (EventChannel channel = EventChannel.open();
-                    CmId id = CmId.create(channel, PortSpace.TCP)) {
-                id.bind(new InetSocketAddress(address, 0));
-                Context bound = id.device();
-                if (bound == null) {
-                    throw new ConnectionException.Unreachable("no RDMA device has the address " + route
-                            + ": `rdma link` lists devices and their network interfaces");
-                }
-                context = bound;
-                port = id.portNumber();
+        return address == null
+                ? named(Objects.requireNonNull(route.device()))
+                : withBound(route, address, (device, port) -> device);
+    }
+
+    /**
+     * Finds the port of a route. Blocks until the device answers.
+     *
+     * @param device of the route
+     * @param route what the program wants
+     * @throws ConnectionException there is no such port or GID, it is down, or it is iWARP
+     */
+    static LocalPort of(Context device, QueuePairRoute route) {
+        InetAddress address = route.address();
+        int port = address == null ? route.port() : withBound(route, address, (bound, its) -> its);
+        return of(device, port, route);
+    }
+
+    private static <T> T withBound(QueuePairRoute route, InetAddress address, BiFunction<Context, Integer, T> use) {
+        try (EventChannel channel = EventChannel.open();
+                CmId id = CmId.create(channel, PortSpace.TCP)) {
+            id.bind(new InetSocketAddress(address, 0));
+            Context bound = id.device();
+            if (bound == null) {
+                throw new ConnectionException.Unreachable("no RDMA device has the address " + route
+                        + ": `rdma link` lists devices and their network interfaces");
             }
+            return use.apply(bound, id.portNumber());
         }
-        return of(context, port, route);
     }
 
     private static Context named(String name) {

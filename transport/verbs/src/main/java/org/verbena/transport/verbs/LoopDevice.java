@@ -604,7 +604,7 @@ final class LoopDevice {
 
     /**
      * At the loop's end, or when the device is lost, when the endpoints are gone. A queue pair that the kernel still
-     * holds keeps its queues; then it is tried again, on the connection loop, since this one may have ended.
+     * holds keeps its queues; then it is tried again, on its connection loop, since this one may have ended.
      */
     void close() {
         if (sharedReceives != null) {
@@ -641,7 +641,7 @@ final class LoopDevice {
             }
             LOG.debug("The queues of a loop on {} are still in use: {}", device.name(), stillUsed.getMessage());
             handler.provider()
-                    .connectionLoop()
+                    .connectionLoopOf(device.context())
                     .loop()
                     .schedule(() -> close(attempts - 1), CLOSE_RETRY_MILLIS, TimeUnit.MILLISECONDS);
         }

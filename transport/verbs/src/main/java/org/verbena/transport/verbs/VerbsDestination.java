@@ -12,6 +12,7 @@ import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.DatagramParameters;
+import org.verbena.cm.EventChannel;
 import org.verbena.cm.MulticastMembership;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.DatagramPeer;
@@ -67,6 +68,8 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
     // ---- only the connection loop's thread
 
     private @Nullable CmId id;
+    private @Nullable RouteCall route;
+    private boolean isIdDone;
     private @Nullable Gid attachedGroup;
     private int attachedLid;
     private boolean isAnswered;
@@ -257,7 +260,11 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
         }
         try {
             switch (event.type()) {
-                case ADDR_RESOLVED -> event.id().resolveRoute(setup.resolveMillis());
+                case ADDR_RESOLVED -> {
+                    RouteCall made = new RouteCall(event.id(), Objects.requireNonNull(address));
+                    route = made;
+                    setup.loop().loop().blockingConnects().submit(made);
+                }
                 case ROUTE_RESOLVED ->
                     event.id()
                             .connect(ConnectionParameters.DEFAULT.withQueuePair(
@@ -282,6 +289,66 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
             }
         } catch (RuntimeException refused) {
             failed(ConnectFailures.of(attempt(), refused));
+        }
+    }
+
+    /** Resolves the route by a call that may block, for the same reason as that of a connection does. */
+    private final class RouteCall extends BlockingConnects.Call {
+        private final CmId known;
+        private @Nullable EventChannel own;
+
+        RouteCall(CmId known, InetSocketAddress asked) {
+            super(asked);
+            this.known = known;
+        }
+
+        @Override
+        boolean begin() {
+            try {
+                own = setup.loop().loop().leave(known);
+                return true;
+            } catch (RuntimeException refused) {
+                route = null;
+                failed(ConnectFailures.of(attempt(), refused));
+                return false;
+            }
+        }
+
+        @Override
+        void connect() {
+            RuntimeException failure = null;
+            try {
+                known.resolveRoute(setup.resolveMillis());
+            } catch (RuntimeException refused) {
+                failure = refused;
+            }
+            RuntimeException outcome = failure;
+            setup.execute(() -> returned(outcome));
+        }
+
+        @Override
+        void waiting(String reason) {
+            LOG.debug("{}: {}", attempt(), reason);
+        }
+
+        private void returned(@Nullable RuntimeException refused) {
+            route = null;
+            if (isIdDone) {
+                closeId();
+            }
+            EventChannel left = Objects.requireNonNull(own);
+            try {
+                if (known.isClosed()) {
+                    setup.loop().loop().closeOwn(left);
+                } else {
+                    setup.loop().loop().rejoin(known, left);
+                }
+            } catch (RuntimeException still) {
+                LOG.warn("The event channel for {} could not be destroyed", attempt(), still);
+            }
+            if (refused != null && !isEnded) {
+                failed(ConnectFailures.of(attempt(), refused));
+            }
         }
     }
 
@@ -317,7 +384,16 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
         closeId();
     }
 
+    /** Closes the id, or has that done when the call that resolves its route has returned. Idempotent. */
     private void closeId() {
+        isIdDone = true;
+        RouteCall resolving = route;
+        if (resolving != null) {
+            if (!setup.loop().loop().blockingConnects().cancel(resolving)) {
+                return;
+            }
+            route = null;
+        }
         CmId known = id;
         if (known != null) {
             id = null;

@@ -40,6 +40,10 @@ final class VerbsDevices {
 
     private final VerbsProvider provider;
     private final ConcurrentHashMap<Context, VerbsDevice> inUse = new ConcurrentHashMap<>();
+
+    /** What is held while the device of a name is made, so that one that does not answer holds up no other. */
+    private final ConcurrentHashMap<String, Object> making = new ConcurrentHashMap<>();
+
     private final Set<VerbsListener> listeners = ConcurrentHashMap.newKeySet();
     private final Set<DatagramSetup> datagrams = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean isSearchAsked = new AtomicBoolean();
@@ -59,12 +63,14 @@ final class VerbsDevices {
     VerbsDevice of(Context context) {
         VerbsDevice known = inUse.get(context);
         if (known == null) {
-            synchronized (inUse) {
-                known = inUse.computeIfAbsent(context, missing -> {
-                    VerbsDevice made = new VerbsDevice(missing, this);
-                    provider.connectionLoop().watch(made);
-                    return made;
-                });
+            synchronized (making.computeIfAbsent(context.device().name(), missing -> new Object())) {
+                known = inUse.get(context);
+                if (known == null) {
+                    ConnectionLoop loop = provider.connectionLoopOf(context);
+                    known = new VerbsDevice(context, this);
+                    loop.watch(known);
+                    inUse.put(context, known);
+                }
             }
         }
         known.checkPresent();
@@ -109,7 +115,9 @@ final class VerbsDevices {
         if (present != null) {
             for (VerbsDevice device : inUse.values()) {
                 if (!present.contains(device.context())) {
-                    lose0(device, VerbsDevice.REMOVED);
+                    provider.connectionLoopOf(device.context())
+                            .loop()
+                            .execute(() -> lose0(device, VerbsDevice.REMOVED));
                 }
             }
         }
@@ -128,16 +136,16 @@ final class VerbsDevices {
     }
 
     /**
-     * A device is gone or unusable: ends what is on it. The connection loop's thread.
+     * A device is gone or unusable: ends what is on it. The device's connection loop.
      *
      * @param device which one
      * @param what what happened to it: "was removed"
      */
     void lose0(VerbsDevice device, String what) {
         if (!isClosed && device.lose(what)) {
-            provider.connectionLoop().unwatch(device);
-            listeners.forEach(listener -> listener.onDeviceLost0(device.context(), what));
-            datagrams.forEach(endpoint -> endpoint.onDeviceLost0(device.context()));
+            provider.connectionLoopOf(device.context()).unwatch(device);
+            listeners.forEach(listener -> listener.onDeviceLost(device.context(), what));
+            datagrams.forEach(endpoint -> endpoint.onDeviceLost(device.context()));
             releaseLater(device, what, FIRST_RETRY_MILLIS);
         }
     }
@@ -163,7 +171,9 @@ final class VerbsDevices {
     }
 
     private void releaseLater(VerbsDevice device, String what, long millis) {
-        provider.connectionLoop().loop().schedule(() -> release0(device, what, millis), millis, TimeUnit.MILLISECONDS);
+        provider.connectionLoopOf(device.context())
+                .loop()
+                .schedule(() -> release0(device, what, millis), millis, TimeUnit.MILLISECONDS);
     }
 
     /** For tests: closes no more devices, since the connection loop ends. */

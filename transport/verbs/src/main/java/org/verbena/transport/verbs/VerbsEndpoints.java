@@ -35,7 +35,8 @@ final class VerbsEndpoints {
                 remoteAddress,
                 null,
                 null,
-                made -> new ConnectionSetup(made, provider, options, remoteAddress, null, bound));
+                made -> new ConnectionSetup(
+                        made, provider, options, remoteAddress, null, bound, new SetupLoop(provider)));
     }
 
     /** An endpoint that will be connected by hand. */
@@ -65,7 +66,8 @@ final class VerbsEndpoints {
             EndpointHandler handler,
             CmEvent request,
             InetSocketAddress localAddress,
-            InetSocketAddress remoteAddress) {
+            InetSocketAddress remoteAddress,
+            SetupLoop setupLoop) {
         return new VerbsEndpoint(
                 provider,
                 loop,
@@ -74,7 +76,7 @@ final class VerbsEndpoints {
                 remoteAddress,
                 request,
                 localAddress,
-                made -> new ConnectionSetup(made, provider, options, remoteAddress, request, null));
+                made -> new ConnectionSetup(made, provider, options, remoteAddress, request, null, setupLoop));
     }
 
     /** A handler's rejection of a peer that still waits for the answer to its request; empty if it cannot be sent. */

@@ -14,6 +14,7 @@ import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 
 /** The id of a connection request, until the program has decided on it. Any thread. */
@@ -30,6 +31,9 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     private final InetSocketAddress remoteAddress;
     private final Future<?> forgotten;
 
+    /** Of its device. */
+    private final SetupLoop loop;
+
     /** Guarded by this. */
     private boolean decided;
 
@@ -39,7 +43,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     /**
      * Takes over the request's id.
      *
-     * @param provider whose connection loop this is called on
+     * @param provider whose common connection loop this is called on
      * @param request the event
      */
     VerbsIncomingConnection(VerbsProvider provider, CmEvent request) {
@@ -49,7 +53,12 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
         localAddress = VerbsProvider.orWildcard(id.localAddress());
         remoteAddress = VerbsProvider.orWildcard(id.remoteAddress());
         id.attach(this);
+        loop = new SetupLoop(provider);
         forgotten = provider.connectionLoop().loop().schedule(this::turnAway, DECISION_MILLIS, TimeUnit.MILLISECONDS);
+        Context device = id.device();
+        if (device != null) {
+            loop.moveTo(device, id);
+        }
     }
 
     @Override
@@ -73,10 +82,10 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     }
 
     @Override
-    public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
-        provider.requireOwnLoop(loop);
+    public Endpoint accept(IoEventLoop on, EndpointOptions options, EndpointHandler handler) {
+        provider.requireOwnLoop(on);
         VerbsEndpoint endpoint =
-                VerbsEndpoints.accepted(provider, loop, options, handler, request, localAddress, remoteAddress);
+                VerbsEndpoints.accepted(provider, on, options, handler, request, localAddress, remoteAddress, loop);
         synchronized (this) {
             decide();
             CmEvent before = ended;
@@ -89,7 +98,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
         try {
             endpoint.start();
         } catch (RejectedExecutionException ended) {
-            provider.connectionLoop().loop().execute(() -> reject0(new byte[0]));
+            loop.execute(() -> reject0(new byte[0]));
             throw ended;
         }
         return endpoint;
@@ -105,7 +114,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
         synchronized (this) {
             decide();
         }
-        provider.connectionLoop().loop().execute(() -> reject0(reason));
+        loop.execute(() -> reject0(reason));
     }
 
     private void decide() {
@@ -126,7 +135,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
             decided = true;
         }
         forgotten.cancel(false);
-        provider.connectionLoop().loop().execute(() -> reject0(new byte[0]));
+        loop.execute(() -> reject0(new byte[0]));
     }
 
     private void reject0(byte[] reason) {

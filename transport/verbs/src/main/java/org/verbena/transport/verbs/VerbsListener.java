@@ -18,7 +18,8 @@ import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * A listening id.
+ * A listening id. It stays on the common connection loop, since a wildcard listens on all devices; what it accepts goes
+ * to the loop of its device.
  *
  * <pre>{@code
  *               completion loop                            connection loop
@@ -234,12 +235,14 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         }
     }
 
-    /** A device is gone or unusable. The connection loop's thread. */
-    void onDeviceLost0(Context device, String what) {
-        CmId known = id;
-        if (known != null && !known.isClosed() && known.device() == device) {
-            lost(what);
-        }
+    /** A device is gone or unusable. Any thread. */
+    void onDeviceLost(Context device, String what) {
+        provider.connectionLoop().loop().execute(() -> {
+            CmId known = id;
+            if (known != null && !known.isClosed() && known.device() == device) {
+                lost(what);
+            }
+        });
     }
 
     private void lost(String what) {

@@ -13,10 +13,15 @@ import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.Cm;
 import org.verbena.cm.CmId;
@@ -51,22 +56,33 @@ import org.verbena.verbs.device.TransportType;
  * The native provider: InfiniBand, RoCE and iWARP devices of Linux through rdma-core's librdmacm and libibverbs,
  * including the kernel's software devices rdma_rxe and siw.
  *
- * <p>Found by {@link java.util.ServiceLoader}. Creating one is cheap. The connection loop, a daemon thread, starts with
- * the first connection or listener and runs as long as the process; a device's context and protection domain stay open
- * as long, unless the device is removed.
+ * <p>Found by {@link java.util.ServiceLoader}. Creating one is cheap. The connection loops, daemon threads, start with
+ * the first connection or listener, and with the first one of a device, and run as long as the process; a device's
+ * context and protection domain stay open as long, unless the device is removed.
  */
 public final class VerbsProvider implements RdmaProvider {
+    private static final Logger LOG = LoggerFactory.getLogger(VerbsProvider.class);
+
     private static final String NAME = "verbs";
     private static final int RANK = 100;
+
+    /** Twice the adapters of the largest hosts; devices that are made under ever new names share the common loop. */
+    private static final int MAX_DEVICE_LOOPS = 32;
 
     private final VerbsDevices devices = new VerbsDevices(this);
     private final PollCounters pollCounters = new PollCounters(NAME);
     /** Connections refused because this side lacks a resource, which their peers cannot change. */
-    private final RateLimitedLog refusals = new RateLimitedLog(LoggerFactory.getLogger(VerbsProvider.class));
+    private final RateLimitedLog refusals = new RateLimitedLog(LOG);
 
     private final AddressHandles addressHandles = new AddressHandles();
 
     private @Nullable ConnectionLoop connectionLoop; // guarded by this
+
+    /**
+     * The connection loops of devices by the names of these, for the life of the process: a device that was removed
+     * gets its own back. Guarded by this.
+     */
+    private final Map<String, ConnectionLoop> deviceLoops = new LinkedHashMap<>();
 
     /** For the service loader. */
     public VerbsProvider() {}
@@ -332,17 +348,51 @@ public final class VerbsProvider implements RdmaProvider {
     }
 
     /**
-     * The connection loop; started with the first call.
+     * The common connection loop; started with the first call.
      *
      * @throws NativeRdmaException there is no device, or no permission
      */
     synchronized ConnectionLoop connectionLoop() {
         ConnectionLoop known = connectionLoop;
         if (known == null) {
-            known = new ConnectionLoop(devices::findRemoved);
+            known = new ConnectionLoop("verbena-connections", devices::findRemoved);
             connectionLoop = known;
         }
         return known;
+    }
+
+    /**
+     * The connection loop of a device; started with the first call. Where it cannot be started, for want of a
+     * descriptor for instance, the common one does its work.
+     *
+     * @throws NativeRdmaException there is no permission
+     */
+    synchronized ConnectionLoop connectionLoopOf(Context device) {
+        String name = device.device().name();
+        ConnectionLoop known = deviceLoops.get(name);
+        if (known == null) {
+            known = deviceLoops.size() < MAX_DEVICE_LOOPS ? startedFor(device.device()) : connectionLoop();
+            deviceLoops.put(name, known);
+        }
+        return known;
+    }
+
+    private ConnectionLoop startedFor(Device device) {
+        try {
+            return new ConnectionLoop("verbena-" + device.name(), null);
+        } catch (RuntimeException refused) {
+            LOG.warn("{} has no connection loop of its own; the common one does its work", device.name(), refused);
+            return connectionLoop();
+        }
+    }
+
+    /** For tests: waits until each connection loop has had its turn, the common one first. */
+    void awaitConnectionLoops() {
+        List<ConnectionLoop> loops = new ArrayList<>(List.of(connectionLoop()));
+        synchronized (this) {
+            loops.addAll(deviceLoops.values());
+        }
+        loops.forEach(each -> each.loop().submit(() -> {}).syncUninterruptibly());
     }
 
     VerbsDevices devices() {
@@ -356,14 +406,16 @@ public final class VerbsProvider implements RdmaProvider {
     void close() {
         devices.stop();
         addressHandles.close();
-        ConnectionLoop known;
+        Set<ConnectionLoop> known = new LinkedHashSet<>();
         synchronized (this) {
-            known = connectionLoop;
-            connectionLoop = null;
+            known.addAll(deviceLoops.values());
+            deviceLoops.clear();
+            if (connectionLoop != null) {
+                known.add(connectionLoop);
+                connectionLoop = null;
+            }
         }
-        if (known != null) {
-            known.close();
-        }
+        known.forEach(ConnectionLoop::close);
         devices.close();
     }
 

@@ -147,7 +147,7 @@ class DeviceFailureTest {
     /** Waits until the connection loop has handled so many asynchronous events. */
     private void awaitAsyncs(int count) {
         Patience.until("asynchronous events", () -> StubDevice.call("stub_asyncs_taken") >= count);
-        Patience.await("their turn", provider.connectionLoop().loop().submit(() -> {}));
+        provider.awaitConnectionLoops();
     }
 
     @Test

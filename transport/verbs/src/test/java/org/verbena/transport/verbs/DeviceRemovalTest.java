@@ -25,6 +25,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
+import org.verbena.cm.Cm;
 import org.verbena.cm.CmEventType;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
@@ -151,9 +152,8 @@ class DeviceRemovalTest {
     @ValueSource(booleans = {false, true})
     void whatIsOnARemovedDeviceEndsAndTheDeviceComesBack(boolean shared) {
         RecordingEndpointHandler kept = connected(StubDevice.IWARP, false);
-        Patience.await(
-                "the event channel of its connect is closed",
-                provider.connectionLoop().loop().submit(() -> {}));
+        Cm.devices().forEach(provider::connectionLoopOf); // each stays, whatever becomes of its device
+        provider.awaitConnectionLoops(); // the event channel of its connect is closed
         String before = StubDevice.leaks();
         RecordingEndpointHandler lost = connected(StubDevice.ROCE, shared);
         RecordingListenerHandler listener = listening();

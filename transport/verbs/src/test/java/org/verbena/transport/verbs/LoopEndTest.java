@@ -15,6 +15,7 @@ import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.cm.Cm;
 import org.verbena.cm.CmEventType;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
@@ -23,6 +24,7 @@ import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
+import org.verbena.verbs.Context;
 
 /**
  * A loop ends while connections of it are being made, on devices in memory: each reports its end once and releases
@@ -82,9 +84,19 @@ class LoopEndTest {
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
     }
 
-    private void holdConnectionLoop() {
+    /** The common one, and that of the device. */
+    private void holdConnectionLoops() {
+        hold(provider.connectionLoop());
+        for (Context each : Cm.devices()) {
+            if (each.device().name().equals("stub0")) {
+                hold(provider.connectionLoopOf(each));
+            }
+        }
+    }
+
+    private void hold(ConnectionLoop connectionLoop) {
         CompletableFuture<Void> held = new CompletableFuture<>();
-        provider.connectionLoop().loop().execute(() -> {
+        connectionLoop.loop().execute(() -> {
             held.complete(null);
             Patience.await("go on", goOn);
         });
@@ -113,7 +125,10 @@ class LoopEndTest {
         }
         StubDevice.call("stub_hold_events", missing.value());
         RecordingEndpointHandler handler = connect(StubDevice.ROCE);
-        Patience.turns(loop, provider.connectionLoop().loop());
+        for (int i = 0; i < 50; i++) {
+            provider.awaitConnectionLoops();
+            Patience.await("a turn of the loop", loop.submit(() -> {}));
+        }
         endLoop();
         assertTold(handler);
         awaitNothingLeft("stub_qp", "stub_cq", "stub_channel");
@@ -131,7 +146,7 @@ class LoopEndTest {
     }
 
     @Test
-    void connectsAndListenersEndThoughTheConnectionLoopIsHeldUp() {
+    void connectsAndListenersEndThoughTheConnectionLoopsAreHeldUp() {
         Families.assumeNotIwarp(); // as above
         RecordingListenerHandler listener = new RecordingListenerHandler(loop);
         provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, listener);
@@ -139,7 +154,7 @@ class LoopEndTest {
         StubDevice.call("stub_hold_events", CmEventType.ESTABLISHED.value());
         RecordingEndpointHandler connecting = connect(StubDevice.ROCE);
         Patience.until("its queue pair is there", () -> StubDevice.leaks().contains("stub_qp"));
-        holdConnectionLoop();
+        holdConnectionLoops();
         RecordingEndpointHandler waiting = connect(StubDevice.ROCE);
         endLoop();
         assertTold(connecting);

@@ -499,7 +499,7 @@ class PersonalityTest {
         StubDevice.call("stub_async_port", 0, AsyncEventType.PORT_ERR.value(), 1);
         StubDevice.call("stub_async_port", 0, AsyncEventType.PORT_ACTIVE.value(), 2);
         Patience.until("both events", () -> StubDevice.call("stub_asyncs_taken") == taken + 2);
-        Patience.await("their turn", provider.connectionLoop().loop().submit(() -> {}));
+        provider.awaitConnectionLoops();
         loseByRetries(client);
         assertThat(client.awaitDisconnected()).hasMessageEndingWith("port 1 of stub0 is down");
     }
@@ -511,7 +511,7 @@ class PersonalityTest {
         int taken = StubDevice.call("stub_asyncs_taken");
         StubDevice.call("stub_async_port", 0, AsyncEventType.PORT_ERR.value(), 2);
         Patience.until("the event", () -> StubDevice.call("stub_asyncs_taken") == taken + 1);
-        Patience.await("its turn", provider.connectionLoop().loop().submit(() -> {}));
+        provider.awaitConnectionLoops();
         loseByRetries(client);
         assertThat(client.awaitDisconnected()).isInstanceOf(WorkCompletionException.class);
     }

@@ -302,4 +302,30 @@ class VerbsDatagramTest {
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         assertThat(events.closed).isDone();
     }
+
+    /** As for connections, librdmacm asks ibacm for a route, where that runs, and waits without a limit. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anIbacmThatDoesNotAnswerHoldsUpNobody(boolean closesMeanwhile) throws Exception {
+        DatagramEndpoint endpoint = open();
+        onLoop(() -> endpoint.resolve(new InetSocketAddress("10.0.0.251", 7471), 60_000));
+        Patience.until("the call blocks", () -> StubDevice.call("stub_blocked") == 1);
+        onLoop(() -> endpoint.resolve(PEER, 60_000));
+        events.awaitTold("resolved");
+        if (closesMeanwhile) {
+            endpoint.close();
+            assertThat(events.awaitClosed()).isEqualTo("in good order");
+            assertThat(StubDevice.call("stub_blocked")).isOne();
+            StubDevice.call("stub_unblock");
+            Patience.until("nothing is left", () -> !StubDevice.leaks().contains("rdma_cm_id"));
+            assertThat(events.told).containsOnlyOnce("resolved");
+        } else {
+            StubDevice.call("stub_unblock");
+            Patience.until(
+                    "both are resolved",
+                    () -> events.told.stream().filter("resolved"::equals).count() == 2);
+            endpoint.close();
+            assertThat(events.awaitClosed()).isEqualTo("in good order");
+        }
+    }
 }

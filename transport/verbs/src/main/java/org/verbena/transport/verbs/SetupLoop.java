@@ -1,0 +1,95 @@
+package org.verbena.transport.verbs;
+
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.cm.CmId;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.NativeRdmaException;
+
+/**
+ * The connection loop that sets something up and takes it down: the common one until its device is known, then the
+ * device's. Steps run one at a time and in the order in which they were asked for, across that change.
+ *
+ * <pre>
+ *   COMMON --moveTo(device)--&gt; of the device
+ * </pre>
+ *
+ * <p>Each step brings a turn to the loop, and a turn takes the oldest step. A turn that comes to a loop that was left
+ * meanwhile goes after the others.
+ */
+final class SetupLoop implements Executor {
+    private static final Logger LOG = LoggerFactory.getLogger(SetupLoop.class);
+
+    private final VerbsProvider provider;
+    private final ConcurrentLinkedQueue<Runnable> steps = new ConcurrentLinkedQueue<>();
+
+    /** Null for the common one. Written by the loop that it is before. */
+    private volatile @Nullable ConnectionLoop ofDevice;
+
+    SetupLoop(VerbsProvider provider) {
+        this.provider = provider;
+    }
+
+    /**
+     * The loop that it is now.
+     *
+     * @throws NativeRdmaException there is none, for there is no device
+     */
+    ConnectionLoop loop() {
+        ConnectionLoop known = ofDevice;
+        return known == null ? provider.connectionLoop() : known;
+    }
+
+    /**
+     * Does a step behind those that were asked for before. Any thread.
+     *
+     * @throws NativeRdmaException there is no connection loop, for there is no device
+     */
+    @Override
+    public void execute(Runnable step) {
+        ConnectionLoop to = loop(); // before the step is queued, since it may throw
+        steps.add(step);
+        to.loop().execute(this::turn);
+    }
+
+    private void turn() {
+        ConnectionLoop now = loop();
+        if (now.loop().inEventLoop()) {
+            steps.remove().run();
+        } else {
+            now.loop().execute(this::turn);
+        }
+    }
+
+    /**
+     * Whether what was seen on this thread may be handled at once: this is the loop, and nothing was asked for before.
+     */
+    boolean isHere() {
+        return loop().loop().inEventLoop() && steps.isEmpty();
+    }
+
+    /**
+     * The device is known: moves there, as the last thing that a step does to what is set up. Where the kernel refuses
+     * to move the id it stays here: then it works, and waits if another device does not answer.
+     *
+     * @param device whose loop to go to
+     * @param id moved along, since its events come to the loop of its channel; null if there is none
+     */
+    void moveTo(Context device, @Nullable CmId id) {
+        ConnectionLoop its = provider.connectionLoopOf(device);
+        try {
+            if (id != null) {
+                its.adopt(id);
+            }
+            ofDevice = its;
+        } catch (RuntimeException refused) {
+            LOG.warn(
+                    "A connection over {} stays on the common connection loop",
+                    device.device().name(),
+                    refused);
+        }
+    }
+}
