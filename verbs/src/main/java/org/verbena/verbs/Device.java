@@ -6,10 +6,12 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.device.NodeType;
 import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.CpuList;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvDevice;
 import org.verbena.verbs.ffm.LibIbverbs;
@@ -118,6 +120,19 @@ public record Device(
                     Files.readString(Path.of(sysfsPath, "device", "numa_node")).strip());
         } catch (IOException | InvalidPathException | NumberFormatException none) {
             return -1;
+        }
+    }
+
+    /**
+     * The processors of the NUMA node that the device is attached to. Reads {@link #sysfsPath()}.
+     *
+     * @return their numbers; empty for devices without hardware, and where sysfs is not to be read
+     */
+    public BitSet localProcessors() {
+        try {
+            return CpuList.parse(Files.readString(Path.of(sysfsPath, "device", "local_cpulist")));
+        } catch (IOException | InvalidPathException | NumberFormatException none) {
+            return new BitSet();
         }
     }
 

@@ -145,6 +145,17 @@ public enum DriverFamily {
     }
 
     /**
+     * Whether the first completion vectors are those whose interrupts come to processors of the device's NUMA node: the
+     * kernel's driver spreads them by cpumask_local_spread (mlx5_core, mlx5_irq_set_affinity_hint; of others nobody has
+     * looked).
+     *
+     * @return true if so, as many as the node has processors
+     */
+    public boolean hasNearVectorsFirst() {
+        return this == MLX5;
+    }
+
+    /**
      * Whether the binding of a memory window may be posted behind other work. Soft RoCE repeats a binding with the
      * packets before it and fails; only Nvidia's adapters are known to allow it.
      *

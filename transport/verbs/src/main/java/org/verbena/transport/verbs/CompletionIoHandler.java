@@ -88,6 +88,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private boolean destroying;
     private int turns;
 
+    /** It stays near one of its devices, the first one that has a NUMA node. */
+    private boolean isPlaced;
+
     CompletionIoHandler(
             VerbsProvider provider, ThreadAwareExecutor executor, CompletionLoopOptions options, int ordinal) {
         super(executor);
@@ -131,6 +134,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             if (known.device() == device) {
                 return known;
             }
+        }
+        if (!isPlaced && ordinal < device.near().cardinality()) {
+            isPlaced = Placement.keepOn(device.near());
         }
         LoopDevice made = new LoopDevice(this, device);
         try {

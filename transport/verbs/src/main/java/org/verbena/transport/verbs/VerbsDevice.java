@@ -1,6 +1,7 @@
 package org.verbena.transport.verbs;
 
 import java.lang.foreign.Arena;
+import java.util.BitSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -66,6 +67,9 @@ final class VerbsDevice {
     /** The queues that loops have on it. */
     private final Set<LoopDevice> loops = ConcurrentHashMap.newKeySet();
 
+    /** The processors that its loops are kept on; empty for any. */
+    private final BitSet near;
+
     /** Each loop's completion queues take the next vector, whatever group the loop is of: so interrupts are spread. */
     private final AtomicInteger nextVector = new AtomicInteger();
 
@@ -101,6 +105,7 @@ final class VerbsDevice {
         this.devices = devices;
         checkEnvironment(context.driverFamily(), System.getenv());
         attributes = context.queryDevice();
+        near = Placement.near(context.device());
         siwPlug = isSiw() ? plug(context) : null;
         ProtectionDomain domain = null;
         try {
@@ -160,9 +165,15 @@ final class VerbsDevice {
         return context;
     }
 
-    /** The completion vector of another loop. */
+    /** The completion vector of another loop: of those whose interrupts come to its processors, if that is known. */
     int nextVector() {
-        return nextVector.getAndIncrement() & Integer.MAX_VALUE;
+        int next = nextVector.getAndIncrement() & Integer.MAX_VALUE;
+        return near.isEmpty() || !context.driverFamily().hasNearVectorsFirst() ? next : next % near.cardinality();
+    }
+
+    /** The processors that its loops are kept on; empty for any. */
+    BitSet near() {
+        return near;
     }
 
     String name() {

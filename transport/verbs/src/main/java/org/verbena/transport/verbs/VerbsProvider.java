@@ -379,7 +379,9 @@ public final class VerbsProvider implements RdmaProvider {
 
     private ConnectionLoop startedFor(Device device) {
         try {
-            return new ConnectionLoop("verbena-" + device.name(), null);
+            ConnectionLoop made = new ConnectionLoop("verbena-" + device.name(), null);
+            made.loop().execute(() -> Placement.keepOn(Placement.near(device)));
+            return made;
         } catch (RuntimeException refused) {
             LOG.warn("{} has no connection loop of its own; the common one does its work", device.name(), refused);
             return connectionLoop();

@@ -43,6 +43,9 @@ final class StubDevice {
 
     private static SymbolLookup symbols;
 
+    /** What sysfs says of the processors near stub0, once it {@linkplain #become becomes} another device. */
+    static String localProcessors = "";
+
     /** What stub0 is. */
     private static String played = Families.IDEAL;
 
@@ -132,6 +135,7 @@ final class StubDevice {
                 Path its = Files.createDirectories(root.resolve("drivers").resolve(driver));
                 Files.createSymbolicLink(device.resolve("driver"), its);
                 Files.writeString(device.resolve("numa_node"), "1\n");
+                Files.writeString(device.resolve("local_cpulist"), localProcessors + "\n");
             }
             return root;
         } catch (IOException failure) {
