@@ -241,6 +241,8 @@ static const struct personality {
 } personalities[] = {
 	/* The ideal device: vendor id of rxe, so polls are quick ones. */
 	{ "", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 4, 4, 65536, DEPTH, 16, 0, -1, -1, RESIZES, 0 },
+	/* No family: less of everything than any default. */
+	{ "small", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 2, 3, 2, 48, 16, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
 	/* mlx5/mlx5.c: 16 doorbell registers, 4 of which need no lock (get_total_uuars, get_num_low_lat_uuars). Completions of a destroyed
 	   queue pair go (cq.c, __mlx5_cq_clean), as on each stub. Limits are the firmware's. */
 	{ "mlx5", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0, 4 },

@@ -16,6 +16,7 @@ import org.verbena.verbs.ffm.IbvContextOps;
 import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.ffm.IbvQp;
 import org.verbena.verbs.ffm.IbvQpAttr;
+import org.verbena.verbs.ffm.IbvQpCap;
 import org.verbena.verbs.ffm.IbvQpInitAttr;
 import org.verbena.verbs.ffm.IbvQpInitAttrEx;
 import org.verbena.verbs.ffm.IbvQpRateLimitAttr;
@@ -238,12 +239,15 @@ public final class QueuePair extends VerbsObject {
             attr.set(CStruct.PTR, IbvQpInitAttrEx.XRCD, xrc.nativeAddress());
             // The shared receive queue that a message names has the completion queue.
             attr.set(CStruct.PTR, IbvQpInitAttr.SEND_CQ, 0);
+            without(attr, IbvQpCap.MAX_SEND_WR, IbvQpCap.MAX_SEND_SGE, IbvQpCap.MAX_INLINE_DATA);
             attr.set(CStruct.PTR, IbvQpInitAttr.RECV_CQ, 0);
+            without(attr, IbvQpCap.MAX_RECV_WR, IbvQpCap.MAX_RECV_SGE);
         } else {
             mask |= WITH_DOMAIN;
             attr.set(CStruct.PTR, IbvQpInitAttrEx.PD, domain.nativeAddress());
             if (options.type() == QueuePairType.XRC_SEND) {
                 attr.set(CStruct.PTR, IbvQpInitAttr.RECV_CQ, 0);
+                without(attr, IbvQpCap.MAX_RECV_WR, IbvQpCap.MAX_RECV_SGE);
             }
         }
         if (!extension.createFlags().isEmpty()) {
@@ -288,6 +292,16 @@ public final class QueuePair extends VerbsObject {
 
     /** {@code IBV_QP_INIT_ATTR_*}. */
     private static final int WITH_DOMAIN = 1;
+
+    /**
+     * A queue that an XRC queue pair does not have has no size either: for the size of one without a completion queue,
+     * librdmacm makes a completion queue, which it gives back in rdma_destroy_qp only (cma.c, rdma_create_qp_ex).
+     */
+    private static void without(MemorySegment attr, long... sizes) {
+        for (long size : sizes) {
+            attr.set(CStruct.U32, IbvQpInitAttr.CAP + size, 0);
+        }
+    }
 
     private static final int WITH_XRC_DOMAIN = 1 << 1;
     private static final int WITH_CREATE_FLAGS = 1 << 2;

@@ -12,6 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.util.EnumSet;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -68,6 +69,21 @@ class DataPathTest {
         context.close();
         arena.close();
         assertThat(Stub.live()).isZero();
+    }
+
+    /** For the size of a queue without a completion queue librdmacm makes one, which nobody gives back. */
+    @Test
+    void queuesThatXrcDoesNotHaveHaveNoSize() {
+        QueuePairOptions options =
+                QueuePairOptions.reliable(completions, new QueuePairCapabilities(DEPTH, DEPTH, 2, 2, 32));
+        QueuePairExtension none = new QueuePairExtension(Set.of(), Set.of(), null, 0, 0);
+        try (XrcDomain xrc = context.openXrcDomain()) {
+            MemorySegment sends = QueuePair.toNative(arena, domain, options.withType(QueuePairType.XRC_SEND), none);
+            assertThat(options.granted(sends).capabilities()).isEqualTo(new QueuePairCapabilities(DEPTH, 0, 2, 0, 32));
+            MemorySegment receives = QueuePair.toNative(
+                    arena, domain, options.withType(QueuePairType.XRC_RECV), QueuePairExtension.xrc(xrc));
+            assertThat(options.granted(receives).capabilities()).isEqualTo(new QueuePairCapabilities(0, 0, 0, 0, 0));
+        }
     }
 
     @Test

@@ -1,7 +1,9 @@
 package org.verbena.transport.spi;
 
 /**
- * The options of a datagram endpoint.
+ * The options of a datagram endpoint. Depths and elements up to those of {@link #DEFAULTS}, and inline bytes, are
+ * wishes: a device that has less gives what it has, and the endpoint's capabilities say so. More is a demand, and fails
+ * with the device's limit.
  *
  * @param sendDepth how many sends the device holds at once, 1 to 65536
  * @param receiveDepth how many receives can be posted, 1 to 65536; what comes while none is posted is lost

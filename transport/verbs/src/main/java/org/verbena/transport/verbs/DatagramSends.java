@@ -34,6 +34,11 @@ final class DatagramSends {
         lengths = new int[depth];
     }
 
+    /** The device has less than was wished for. Before {@link #prepared}. */
+    void limit(int depth) {
+        ring.limit(depth);
+    }
+
     /** The queue is there. */
     void prepared(SendQueue made, int endpointIndex, int endpointGeneration) {
         staging.prepared(made, false, endpointIndex, endpointGeneration);

@@ -126,7 +126,7 @@ final class EndpointResources {
     }
 
     /** The limit of a wish; a demand is met or refused. */
-    private static int within(VerbsDevice used, String what, int asked, int greatestWish, int limit) {
+    static int within(VerbsDevice used, String what, int asked, int greatestWish, int limit) {
         if (asked > limit && (asked > greatestWish || limit < 1)) {
             throw new ConnectionException(
                     what + " " + asked + " is over the limit of " + used.name() + ", which is " + limit);

@@ -166,7 +166,7 @@ final class VerbsDatagramEndpoint
         try {
             VerbsDevice used = provider.devices().of(context);
             device = used;
-            checkLimits(used.attributes());
+            int receiveSges = applyLimits(used);
             LoopDevice queues = membership.ioHandler().deviceFor(used);
             LoopDevice.LoopQueue completions = queues.reserve(reservedEntries(), false);
             loopDevice = queues;
@@ -177,7 +177,7 @@ final class VerbsDatagramEndpoint
                                     sends.depth(),
                                     receives.depth(),
                                     options.maxSges(),
-                                    options.maxSges(),
+                                    receiveSges,
                                     options.maxInlineBytes()))
                     .withType(QueuePairType.UD);
             setup.execute(() -> setup.createQueuePair(used, queues.domain(), wanted));
@@ -190,17 +190,19 @@ final class VerbsDatagramEndpoint
         return sends.depth() + receives.depth();
     }
 
-    private void checkLimits(DeviceAttributes limits) {
-        checkLimit("sendDepth", options.sendDepth(), limits.maxWorkRequests());
-        checkLimit("receiveDepth", options.receiveDepth(), limits.maxWorkRequests());
-        checkLimit("maxSges", options.maxSges(), limits.maxSges());
-    }
-
-    private void checkLimit(String what, int asked, int limit) {
-        if (asked > limit) {
-            throw new ConnectionException(what + " " + asked + " is over the limit of "
-                    + required(device).name() + ", which is " + limit);
-        }
+    /** Takes what the device has, where it has less than was wished for. Returns the elements of a receive. */
+    private int applyLimits(VerbsDevice used) {
+        DeviceAttributes limits = used.attributes();
+        DatagramOptions wishes = DatagramOptions.DEFAULTS;
+        sends.limit(EndpointResources.within(
+                used, "sendDepth", options.sendDepth(), wishes.sendDepth(), limits.maxWorkRequests()));
+        // What the device reports is true for receives; whether a send can have more is found by trial.
+        int sges = EndpointResources.within(used, "maxSges", options.maxSges(), wishes.maxSges(), limits.maxSges());
+        receives.limit(
+                EndpointResources.within(
+                        used, "receiveDepth", options.receiveDepth(), wishes.receiveDepth(), limits.maxWorkRequests()),
+                sges);
+        return sges;
     }
 
     void opened0(QueuePair made) {
@@ -240,7 +242,7 @@ final class VerbsDatagramEndpoint
                 GLOBAL_ROUTE_HEADER_BYTES,
                 sends.depth(),
                 receives.depth(),
-                options.maxSges(),
+                Math.min(options.maxSges(), made.sendQueue().maxSges()),
                 made.sendQueue().maxInlineBytes());
     }
 
@@ -340,9 +342,10 @@ final class VerbsDatagramEndpoint
             throw new IllegalArgumentException("a datagram of " + buffers.totalBytes()
                     + " bytes is longer than the MTU of " + required(device).name() + ", which is " + most);
         }
-        if (buffers.count() > options.maxSges()) {
+        int mostSges = required(capabilities).maxSges();
+        if (buffers.count() > mostSges) {
             throw new IllegalArgumentException(
-                    "a datagram has at most " + options.maxSges() + " elements here, not " + buffers.count());
+                    "a datagram has at most " + mostSges + " elements here, not " + buffers.count());
         }
         for (int i = 0; i < buffers.count(); i++) {
             required(device).memoryDomain().checkOwn(buffers.region(i));

@@ -14,8 +14,11 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -33,6 +36,12 @@ import org.verbena.transport.ProviderException;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.DatagramArrival;
+import org.verbena.transport.spi.DatagramCapabilities;
+import org.verbena.transport.spi.DatagramDestination;
+import org.verbena.transport.spi.DatagramEndpoint;
+import org.verbena.transport.spi.DatagramHandler;
+import org.verbena.transport.spi.DatagramOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.Patience;
@@ -574,5 +583,63 @@ class PersonalityTest {
         }
         assertThat(stillHeld).isOne();
         assertThat(client.awaitDisconnected()).isNotNull();
+    }
+
+    // ---- datagrams
+
+    private static final class Datagrams implements DatagramHandler {
+        final CompletableFuture<DatagramEndpoint> opened = new CompletableFuture<>();
+        final CompletableFuture<Optional<Throwable>> closed = new CompletableFuture<>();
+
+        @Override
+        public void onOpened(DatagramEndpoint endpoint) {
+            opened.complete(endpoint);
+        }
+
+        @Override
+        public void onResolved(DatagramEndpoint endpoint, DatagramDestination destination, @Nullable Throwable cause) {}
+
+        @Override
+        public void onGroupLost(DatagramEndpoint endpoint, DatagramDestination destination, Throwable cause) {}
+
+        @Override
+        public void onSendCompletion(DatagramEndpoint endpoint, long workId, WorkStatus status) {}
+
+        @Override
+        public void onReceiveCompletion(
+                DatagramEndpoint endpoint, long workId, WorkStatus status, DatagramArrival arrival) {}
+
+        @Override
+        public void onCompletionsHandled(DatagramEndpoint endpoint) {}
+
+        @Override
+        public void onClosed(DatagramEndpoint endpoint, @Nullable Throwable cause) {
+            closed.complete(Optional.ofNullable(cause));
+        }
+    }
+
+    @Test
+    void datagramsShrinkToTheDevice() {
+        become("small");
+        Datagrams handler = new Datagrams();
+        provider.openDatagrams(loop, StubDevice.ROCE, null, DatagramOptions.DEFAULTS, handler);
+        DatagramEndpoint endpoint = Patience.await("they are open", handler.opened);
+        DatagramCapabilities its = Patience.await("they are told", loop.submit(endpoint::capabilities));
+        assertThat(its.sendDepth()).isEqualTo(16);
+        assertThat(its.receiveDepth()).isEqualTo(16);
+        assertThat(its.maxSges()).as("a send has more than the device reports").isEqualTo(3);
+        assertThat(its.maxInlineBytes()).isEqualTo(48);
+        endpoint.close();
+        assertThat(Patience.await("they are closed", handler.closed)).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"300, 16, 2", "16, 200, 2", "16, 16, 5"})
+    void datagramsThatAskForMoreThanTheDefaultsAreRefusedWithTheLimit(int sends, int receives, int sges) {
+        become("small");
+        Datagrams handler = new Datagrams();
+        provider.openDatagrams(
+                loop, StubDevice.ROCE, null, new DatagramOptions(sends, receives, sges, 0, 0, false), handler);
+        assertThat(Patience.await("they are refused", handler.closed)).containsInstanceOf(ConnectionException.class);
     }
 }
