@@ -32,6 +32,7 @@
 #include <unistd.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
+#include <infiniband/ib.h>
 
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -629,6 +630,12 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 	entries->gid.raw[14] = context->device - devices;
 	entries->gid.raw[15] = 1;
 	return 1;
+}
+
+EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
+			     uint32_t flags, size_t size)
+{
+	return index || _ibv_query_gid_table(context, entry, 1, flags, size) != 1 ? ENODATA : 0;
 }
 
 static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
@@ -1273,6 +1280,13 @@ EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	DONE(0);
 }
 
+/* The partition and the service id of the address of InfiniBand that was resolved last, and the type of service that was set last. */
+static struct sockaddr_ib resolved;
+static int type_of_service;
+EXPORT int stub_resolved_pkey(void) { return ntohs(resolved.sib_pkey); }
+EXPORT int stub_resolved_service(void) { return be64toh(resolved.sib_sid); }
+EXPORT int stub_type_of_service(void) { return type_of_service; }
+
 EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int timeout)
 {
 	struct sockaddr_in *local = (struct sockaddr_in *) &id->route.addr.src_addr;
@@ -1280,6 +1294,18 @@ EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struc
 	pthread_mutex_lock(&lock);
 	note(__func__);
 	FAIL_MINUS_ONE("");
+	if (to->sa_family == AF_IB) { /* goes by GID, and needs no IP address */
+		if (played->link_layer != IBV_LINK_LAYER_INFINIBAND || id->ps != RDMA_PS_IB) {
+			errno = ENODEV;
+			DONE(-1);
+		}
+		resolved = *(struct sockaddr_ib *) to;
+		memcpy(&id->route.addr.dst_storage, to, sizeof(resolved));
+		id->verbs = context_of(0);
+		id->port_num = 1;
+		tell(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+		DONE(0);
+	}
 	*(struct sockaddr_in *) &id->route.addr.dst_addr = *(struct sockaddr_in *) to;
 	*local = from ? *(struct sockaddr_in *) from : *(struct sockaddr_in *) to;
 	local->sin_port = htons(50000);
@@ -1420,6 +1446,8 @@ EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *val
 
 	pthread_mutex_lock(&lock);
 	FAIL_MINUS_ONE("");
+	if (level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_TOS)
+		type_of_service = *(uint8_t *) value;
 	if (level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_ACK_TIMEOUT) {
 		if ((error = failing("ack_timeout", ""))) {
 			errno = error;

@@ -29,6 +29,7 @@ import org.verbena.verbs.address.GidEntry;
 import org.verbena.verbs.address.GidType;
 import org.verbena.verbs.address.GlobalRoute;
 import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.device.TransportType;
 
 /**
@@ -273,9 +274,10 @@ final class DatagramSetup implements CmEventSink {
     /** The GID that packets have as their source: on RoCE that of the address, and of version 2 if there are both. */
     private void findSelf(VerbsDevice device, QueuePair made) {
         InetAddress local = localAddress().getAddress();
-        if (device.port(port).linkLayer() != LinkLayer.ETHERNET) {
+        PortAttributes its = device.port(port);
+        if (its.linkLayer() != LinkLayer.ETHERNET) {
             Gid gid = device.context().queryGid(port, 0).gid();
-            self = new DatagramPeer(gid.subnetPrefix(), gid.interfaceId(), made.number(), 0, 0);
+            self = new DatagramPeer(gid.subnetPrefix(), gid.interfaceId(), made.number(), its.lid(), 0);
             return;
         }
         DatagramPeer own = DatagramPeer.of(local, made.number());

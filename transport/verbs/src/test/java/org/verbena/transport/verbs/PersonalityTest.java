@@ -27,7 +27,13 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
+import org.verbena.cm.CmId;
+import org.verbena.cm.EventChannel;
+import org.verbena.cm.InfinibandAddress;
+import org.verbena.cm.PortSpace;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
@@ -49,6 +55,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
+import org.verbena.verbs.address.Gid;
 import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.ffm.Errno;
@@ -380,6 +387,32 @@ class PersonalityTest {
         connected(EndpointOptions.DEFAULTS);
     }
 
+    // ---- InfiniBand
+
+    /** Its own addresses need no IPoIB interface: hfi1 has none here. */
+    @Test
+    void anAddressOfInfinibandLeadsToADeviceWithoutIpAddress() {
+        become("hfi1");
+        try (EventChannel channel = EventChannel.open();
+                CmId id = CmId.create(channel, PortSpace.IB)) {
+            id.resolveAddress(null, new InfinibandAddress(new Gid(1, 2), 0x8001, 0x1_2345, -1), 1000);
+            CmEvent event = channel.get(Patience.LIMIT.toMillis());
+            assertThat(event).isNotNull();
+            assertThat(event.type()).isEqualTo(CmEventType.ADDR_RESOLVED);
+            assertThat(id.device().device().name()).isEqualTo("stub0");
+            assertThat(StubDevice.call("stub_resolved_pkey")).isEqualTo(0x8001);
+            assertThat(StubDevice.call("stub_resolved_service")).isEqualTo(0x1_2345);
+        }
+    }
+
+    /** The subnet manager maps it to a service level. */
+    @Test
+    void theTypeOfServiceIsPartOfTheRoute() {
+        become("mlx5-ib");
+        connected(EndpointOptions.DEFAULTS.toBuilder().trafficClass(0x68).build());
+        assertThat(StubDevice.call("stub_type_of_service")).isEqualTo(0x68);
+    }
+
     // ---- processors, interrupts and locks
 
     @Test
@@ -629,6 +662,20 @@ class PersonalityTest {
         assertThat(its.receiveDepth()).isEqualTo(16);
         assertThat(its.maxSges()).as("a send has more than the device reports").isEqualTo(3);
         assertThat(its.maxInlineBytes()).isEqualTo(48);
+        endpoint.close();
+        assertThat(Patience.await("they are closed", handler.closed)).isEmpty();
+    }
+
+    /** Where packets go by LID, a peer that is told who sends must be told the LID as well. */
+    @Test
+    void datagramsOverInfinibandTellTheirLid() {
+        become("mlx5-ib");
+        Datagrams handler = new Datagrams();
+        provider.openDatagrams(loop, StubDevice.ROCE, null, DatagramOptions.DEFAULTS, handler);
+        DatagramEndpoint endpoint = Patience.await("they are open", handler.opened);
+        assertThat(Patience.await(
+                        "it is told", loop.submit(() -> endpoint.self().lid())))
+                .isEqualTo(7);
         endpoint.close();
         assertThat(Patience.await("they are closed", handler.closed)).isEmpty();
     }
