@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.LinkOption;
@@ -93,7 +92,7 @@ final class IncomingFile implements AutoCloseable {
             throw new IOException("this system's character set has not all letters of the name", unmappable);
         }
         if (!overwrite && Files.exists(target, LinkOption.NOFOLLOW_LINKS)) {
-            throw new FileAlreadyExistsException(target + " (recv-file --overwrite replaces files)");
+            throw new IOException(target + ": already exists; recv-file --overwrite replaces files");
         }
         part = directory.resolve("." + UUID.randomUUID() + ".part");
         file = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
