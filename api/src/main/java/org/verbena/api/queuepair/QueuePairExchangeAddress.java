@@ -11,8 +11,7 @@ import org.verbena.transport.QueuePairRoute;
  * Both ends connect, each with an exchange of its own that communicates with the other's.
  *
  * <pre>{@code
- * TcpQueuePairExchange exchange = TcpQueuePairExchange.connecting(
- *         new InetSocketAddress("host", 18515), TcpQueuePairExchange.Format.PING_PONG);
+ * TcpQueuePairExchange exchange = TcpQueuePairExchange.connecting(new InetSocketAddress("host", 18515));
  * bootstrap.connect(new QueuePairExchangeAddress(QueuePairRoute.ofDevice("rxe0"), exchange));
  * }</pre>
  *
