@@ -255,20 +255,20 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
     }
 
     private MessageOptions newMessageOptions() {
-        return new MessageOptions.Builder()
-                .framing(framing())
-                .receiveDepth(get(RdmaChannelOption.RECEIVE_DEPTH))
-                .receiveBufferBytes(get(RdmaChannelOption.RECEIVE_BUFFER_BYTES))
-                .maxMessageBytes((int)
-                        Math.min((long) get(RdmaChannelOption.MAX_MESSAGE_BYTES) + headerBytes, Integer.MAX_VALUE))
-                .rendezvousThresholdBytes(get(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES))
-                .maxRendezvous(get(RdmaChannelOption.MAX_RENDEZVOUS))
-                .maxInlineBytes(get(RdmaChannelOption.MAX_INLINE_BYTES))
-                .registerThresholdBytes(get(RdmaChannelOption.REGISTER_THRESHOLD_BYTES))
-                .helloTimeoutMillis(connectTimeoutMillis())
-                .closeTimeoutMillis(closeTimeoutMillis())
-                .keepAliveMillis(get(RdmaChannelOption.KEEP_ALIVE_MILLIS))
-                .build();
+        return MessageOptions.DEFAULTS.with(o -> {
+            o.framing = framing();
+            o.receiveDepth = get(RdmaChannelOption.RECEIVE_DEPTH);
+            o.receiveBufferBytes = get(RdmaChannelOption.RECEIVE_BUFFER_BYTES);
+            o.maxMessageBytes =
+                    (int) Math.min((long) get(RdmaChannelOption.MAX_MESSAGE_BYTES) + headerBytes, Integer.MAX_VALUE);
+            o.rendezvousThresholdBytes = get(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES);
+            o.maxRendezvous = get(RdmaChannelOption.MAX_RENDEZVOUS);
+            o.maxInlineBytes = get(RdmaChannelOption.MAX_INLINE_BYTES);
+            o.registerThresholdBytes = get(RdmaChannelOption.REGISTER_THRESHOLD_BYTES);
+            o.helloTimeoutMillis = connectTimeoutMillis();
+            o.closeTimeoutMillis = closeTimeoutMillis();
+            o.keepAliveMillis = get(RdmaChannelOption.KEEP_ALIVE_MILLIS);
+        });
     }
 
     /** The largest value of {@link RdmaChannelOption#RECEIVE_DEPTH} if it is not set. */
@@ -280,20 +280,20 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
     public final EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData) {
         int depth = get(RdmaChannelOption.RECEIVE_DEPTH);
         int sges = get(RdmaChannelOption.MAX_SGES);
-        return new EndpointOptions.Builder()
-                .connectTimeoutMillis(connectTimeoutMillis())
-                .sendDepth(get(RdmaChannelOption.SEND_DEPTH))
-                .receiveDepth(depth == MessageOptions.DEVICE_DEFAULT ? greatestReceiveDepth(provider) : depth)
-                .maxSges(sges == MessageOptions.DEVICE_DEFAULT ? provider.usualSges() : sges)
-                .maxInlineBytes(get(RdmaChannelOption.MAX_INLINE_BYTES))
-                .readDepth(get(RdmaChannelOption.READ_DEPTH))
-                .retryCount(get(RdmaChannelOption.RETRY_COUNT))
-                .rnrRetryCount(get(RdmaChannelOption.RNR_RETRY_COUNT))
-                .minRnrTimerMicros(get(RdmaChannelOption.MIN_RNR_TIMER_MICROS))
-                .ackTimeoutMicros(get(RdmaChannelOption.ACK_TIMEOUT_MICROS))
-                .trafficClass(get(ChannelOption.IP_TOS))
-                .sharedReceiveQueue(get(RdmaChannelOption.SHARED_RECEIVE_QUEUE))
-                .privateData(privateData)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = connectTimeoutMillis();
+            o.sendDepth = get(RdmaChannelOption.SEND_DEPTH);
+            o.receiveDepth = depth == MessageOptions.DEVICE_DEFAULT ? greatestReceiveDepth(provider) : depth;
+            o.maxSges = sges == MessageOptions.DEVICE_DEFAULT ? provider.usualSges() : sges;
+            o.maxInlineBytes = get(RdmaChannelOption.MAX_INLINE_BYTES);
+            o.readDepth = get(RdmaChannelOption.READ_DEPTH);
+            o.retryCount = get(RdmaChannelOption.RETRY_COUNT);
+            o.rnrRetryCount = get(RdmaChannelOption.RNR_RETRY_COUNT);
+            o.minRnrTimerMicros = get(RdmaChannelOption.MIN_RNR_TIMER_MICROS);
+            o.ackTimeoutMicros = get(RdmaChannelOption.ACK_TIMEOUT_MICROS);
+            o.trafficClass = get(ChannelOption.IP_TOS);
+            o.sharedReceiveQueue = get(RdmaChannelOption.SHARED_RECEIVE_QUEUE);
+            o.privateData = privateData;
+        });
     }
 }

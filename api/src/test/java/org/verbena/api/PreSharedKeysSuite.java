@@ -159,15 +159,15 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
     static EndpointOptions likeOneWithAKey() {
         byte[] disguise = PrivateData.of(MessageOptions.DEFAULTS);
         disguise[7] = 1;
-        return new EndpointOptions.Builder()
-                .connectTimeoutMillis(20_000)
-                .sendDepth(16)
-                .receiveDepth(4)
-                .maxSges(2)
-                .maxInlineBytes(0)
-                .readDepth(4)
-                .privateData(disguise)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = 20_000;
+            o.sendDepth = 16;
+            o.receiveDepth = 4;
+            o.maxSges = 2;
+            o.maxInlineBytes = 0;
+            o.readDepth = 4;
+            o.privateData = disguise;
+        });
     }
 
     static long ended(List<RecordingEndpointHandler> strangers) {

@@ -125,7 +125,7 @@ public abstract class RawSuite extends ApiSuite {
     void refusesMorePrivateDataThanTheDeviceCarries() {
         if (greatestConnectBytes() == EndpointOptions.GREATEST_PRIVATE_DATA_BYTES) {
             byte[] more = new byte[EndpointOptions.GREATEST_PRIVATE_DATA_BYTES + 1];
-            assertThatThrownBy(() -> EndpointOptions.DEFAULTS.withPrivateData(more))
+            assertThatThrownBy(() -> EndpointOptions.DEFAULTS.with(o -> o.privateData = more))
                     .isInstanceOf(IllegalArgumentException.class);
             return;
         }

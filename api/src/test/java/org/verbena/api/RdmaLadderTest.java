@@ -465,7 +465,7 @@ class RdmaLadderTest {
 
     @Test
     void leavesARungThatLacksWhatIsNeeded() {
-        better.connectWith(options -> options.toBuilder().readDepth(0).build());
+        better.connectWith(options -> options.with(o -> o.readDepth = 0));
         InetSocketAddress address = addressOf(rdmaServer());
         LadderOptions needing = hedged(NEVER).withNeeds(LadderCapability.ATOMICS);
         LadderResult result = connect(address, needing);

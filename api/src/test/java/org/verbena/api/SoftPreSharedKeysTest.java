@@ -81,7 +81,7 @@ class SoftPreSharedKeysTest extends PreSharedKeysSuite {
             RecordingEndpointHandler thief = new RecordingEndpointHandler("thief", loop);
             EndpointOptions options = likeOneWithAKey();
             if (!asks) {
-                options = options.withPrivateData(PrivateData.of(MessageOptions.DEFAULTS));
+                options = options.with(o -> o.privateData = PrivateData.of(MessageOptions.DEFAULTS));
             }
             provider.connect(loop, server, options, thief);
             thief.awaitConnected();

@@ -74,10 +74,10 @@ public final class Endpoints {
      * @return with its private data
      */
     public static EndpointOptions optionsFor(MessageOptions messages) {
-        return EndpointOptions.DEFAULTS.toBuilder()
-                .receiveDepth(MessageOptions.GREATEST_DEFAULT_DEPTH)
-                .privateData(PrivateData.of(messages))
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.receiveDepth = MessageOptions.GREATEST_DEFAULT_DEPTH;
+            o.privateData = PrivateData.of(messages);
+        });
     }
 
     /**

@@ -22,8 +22,7 @@ final class EndpointLayer implements Layer {
     /** Receives of an end, each with a slot of its own. */
     private static final int RECEIVES = 128;
 
-    private static final EndpointOptions OPTIONS =
-            EndpointOptions.DEFAULTS.toBuilder().receiveDepth(RECEIVES).build();
+    private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS.with(o -> o.receiveDepth = RECEIVES);
 
     private final String provider;
     private IoEventLoop loop;

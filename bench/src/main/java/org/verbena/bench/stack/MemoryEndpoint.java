@@ -18,14 +18,15 @@ import org.verbena.transport.spi.WorkRequest;
 @SuppressWarnings("NullAway.Init") // made in pairs
 final class MemoryEndpoint implements Endpoint {
     private static final int DEPTH = 128;
-    private static final EndpointCapabilities CAPABILITIES = new EndpointCapabilities.Builder()
-            .sendDepth(DEPTH)
-            .receiveDepth(DEPTH)
-            .maxSges(4)
-            .maxReadSges(4)
-            .readDepth(4)
-            .maxMessageBytes(1 << 20)
-            .build();
+    private static final EndpointCapabilities CAPABILITIES = EndpointCapabilities.MINIMAL.with(o -> {
+        o.sendDepth = DEPTH;
+        o.receiveDepth = DEPTH;
+        o.maxSges = 4;
+        o.maxReceiveSges = 4;
+        o.maxReadSges = 4;
+        o.readDepth = 4;
+        o.maxMessageBytes = 1 << 20;
+    });
 
     private final EndpointHandler handler;
     private final MemoryDomain domain;

@@ -67,16 +67,16 @@ class SoftSiwTest {
     private static final int ROUNDS = Integer.getInteger("lab.rpingRounds", 100);
     private static final int FULL_ROUNDS = 1000;
     private static final InetSocketAddress ADDRESS = new InetSocketAddress(LabDevice.SIW.address(), PORT);
-    private static final EndpointOptions ONE_READ = new EndpointOptions.Builder()
-            .sendDepth(16)
-            .receiveDepth(16)
-            .maxSges(1)
-            .maxInlineBytes(0)
-            .readDepth(1)
-            .build();
+    private static final EndpointOptions ONE_READ = EndpointOptions.DEFAULTS.with(o -> {
+        o.sendDepth = 16;
+        o.receiveDepth = 16;
+        o.maxSges = 1;
+        o.maxInlineBytes = 0;
+        o.readDepth = 1;
+    });
 
     private static SoftProvider soft(boolean crc) {
-        return new SoftProvider(SoftOptions.DEFAULTS.withCrc(crc));
+        return new SoftProvider(SoftOptions.DEFAULTS.with(o -> o.crc = crc));
     }
 
     // ---- rping
@@ -417,11 +417,14 @@ class SoftSiwTest {
             listener = serverLoop.provider.listen(serverLoop.loop, ADDRESS, ListenOptions.DEFAULTS, listening);
             listening.awaitListening();
             Endpoint unused = clientLoop.provider.connect(
-                    clientLoop.loop, ADDRESS, EndpointOptions.DEFAULTS.withPrivateData(new byte[] {1, 2, 3}), client);
+                    clientLoop.loop,
+                    ADDRESS,
+                    EndpointOptions.DEFAULTS.with(o -> o.privateData = new byte[] {1, 2, 3}),
+                    client);
             var request = listening.awaitRequest();
             assertThat(request.privateData()).startsWith(1, 2, 3);
             Endpoint unusedToo = request.accept(
-                    serverLoop.loop, EndpointOptions.DEFAULTS.withPrivateData(new byte[] {4, 5}), server);
+                    serverLoop.loop, EndpointOptions.DEFAULTS.with(o -> o.privateData = new byte[] {4, 5}), server);
             assertThat(client.awaitConnected()).startsWith(4, 5);
             server.awaitConnected();
         }

@@ -93,15 +93,15 @@ class VerbsProviderLabTest {
     }
 
     private static EndpointOptions options(int sendDepth, int receiveDepth, int timeoutMillis, int retries) {
-        return new EndpointOptions.Builder()
-                .connectTimeoutMillis(timeoutMillis)
-                .sendDepth(sendDepth)
-                .receiveDepth(receiveDepth)
-                .maxSges(2)
-                .maxInlineBytes(32)
-                .readDepth(4)
-                .retryCount(retries)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = timeoutMillis;
+            o.sendDepth = sendDepth;
+            o.receiveDepth = receiveDepth;
+            o.maxSges = 2;
+            o.maxInlineBytes = 32;
+            o.readDepth = 4;
+            o.retryCount = retries;
+        });
     }
 
     @ParameterizedTest

@@ -1,5 +1,7 @@
 package org.verbena.transport;
 
+import java.util.function.Consumer;
+
 /**
  * The capabilities of an endpoint. Depths and limits are those in force, not those requested.
  *
@@ -40,243 +42,76 @@ public record EndpointCapabilities(
         boolean reportsPeerEnd) {
 
     /**
-     * Creates a builder that starts from these capabilities.
-     *
-     * @return a new builder
+     * Those of a minimal device: depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, no features. The
+     * peer's end is reported.
      */
-    public Builder toBuilder() {
-        return new Builder()
-                .sendDepth(sendDepth)
-                .receiveDepth(receiveDepth)
-                .maxSges(maxSges)
-                .maxReceiveSges(maxReceiveSges)
-                .maxReadSges(maxReadSges)
-                .maxInlineBytes(maxInlineBytes)
-                .readDepth(readDepth)
-                .maxMessageBytes(maxMessageBytes)
-                .atomics(atomics)
-                .immediateData(immediateData)
-                .sendWithInvalidate(sendWithInvalidate)
-                .readSinkNeedsRemoteWrite(readSinkNeedsRemoteWrite)
-                .receiveBufferBytes(receiveBufferBytes)
-                .connectionMemory(connectionMemory)
-                .reportsPeerEnd(reportsPeerEnd);
+    public static final EndpointCapabilities MINIMAL = of(new Values());
+
+    /**
+     * These capabilities with some of them changed: {@code with(o -> o.sendDepth = value)}.
+     *
+     * @param change is given a copy, and sets fields, which have the components' names
+     * @return the changed copy
+     */
+    public EndpointCapabilities with(Consumer<Values> change) {
+        Values values = new Values();
+        values.sendDepth = sendDepth;
+        values.receiveDepth = receiveDepth;
+        values.maxSges = maxSges;
+        values.maxReceiveSges = maxReceiveSges;
+        values.maxReadSges = maxReadSges;
+        values.maxInlineBytes = maxInlineBytes;
+        values.readDepth = readDepth;
+        values.maxMessageBytes = maxMessageBytes;
+        values.atomics = atomics;
+        values.immediateData = immediateData;
+        values.sendWithInvalidate = sendWithInvalidate;
+        values.readSinkNeedsRemoteWrite = readSinkNeedsRemoteWrite;
+        values.receiveBufferBytes = receiveBufferBytes;
+        values.connectionMemory = connectionMemory;
+        values.reportsPeerEnd = reportsPeerEnd;
+        change.accept(values);
+        return of(values);
     }
 
-    /** Builds capabilities, starting from those of a minimal device. */
-    public static final class Builder {
-        private static final int AS_FOR_SENDS = 0;
+    private static EndpointCapabilities of(Values values) {
+        return new EndpointCapabilities(
+                values.sendDepth,
+                values.receiveDepth,
+                values.maxSges,
+                values.maxReceiveSges,
+                values.maxReadSges,
+                values.maxInlineBytes,
+                values.readDepth,
+                values.maxMessageBytes,
+                values.atomics,
+                values.immediateData,
+                values.sendWithInvalidate,
+                values.readSinkNeedsRemoteWrite,
+                values.receiveBufferBytes,
+                values.connectionMemory,
+                values.reportsPeerEnd);
+    }
 
-        private int sendDepth = 1;
-        private int receiveDepth = 1;
-        private int maxSges = 1;
-        private int maxReceiveSges = AS_FOR_SENDS;
-        private int maxReadSges = 1;
-        private int maxInlineBytes = 0;
-        private int readDepth = 0;
-        private long maxMessageBytes = Integer.MAX_VALUE;
-        private boolean atomics = false;
-        private boolean immediateData = false;
-        private boolean sendWithInvalidate = false;
-        private boolean readSinkNeedsRemoteWrite = false;
-        private int receiveBufferBytes = 16 << 10;
-        private boolean connectionMemory = false;
-        private boolean reportsPeerEnd = true;
+    /** Fields that have the components' names, and the defaults. */
+    @SuppressWarnings("doclint:missing") // the components have it
+    public static final class Values {
+        public int sendDepth = 1;
+        public int receiveDepth = 1;
+        public int maxSges = 1;
+        public int maxReceiveSges = 1;
+        public int maxReadSges = 1;
+        public int maxInlineBytes = 0;
+        public int readDepth = 0;
+        public long maxMessageBytes = Integer.MAX_VALUE;
+        public boolean atomics = false;
+        public boolean immediateData = false;
+        public boolean sendWithInvalidate = false;
+        public boolean readSinkNeedsRemoteWrite = false;
+        public int receiveBufferBytes = 16 << 10;
+        public boolean connectionMemory = false;
+        public boolean reportsPeerEnd = true;
 
-        /**
-         * Starts with depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, and no features. The
-         * peer's end is reported.
-         */
-        public Builder() {}
-
-        /**
-         * Sets {@link EndpointCapabilities#sendDepth()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder sendDepth(int value) {
-            sendDepth = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#receiveDepth()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder receiveDepth(int value) {
-            receiveDepth = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#maxSges()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxSges(int value) {
-            maxSges = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#maxReceiveSges()}; otherwise it is as
-         * {@link EndpointCapabilities#maxSges()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxReceiveSges(int value) {
-            maxReceiveSges = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#maxReadSges()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxReadSges(int value) {
-            maxReadSges = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#maxInlineBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxInlineBytes(int value) {
-            maxInlineBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#readDepth()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder readDepth(int value) {
-            readDepth = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#maxMessageBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxMessageBytes(long value) {
-            maxMessageBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#atomics()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder atomics(boolean value) {
-            atomics = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#immediateData()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder immediateData(boolean value) {
-            immediateData = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#sendWithInvalidate()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder sendWithInvalidate(boolean value) {
-            sendWithInvalidate = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#readSinkNeedsRemoteWrite()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder readSinkNeedsRemoteWrite(boolean value) {
-            readSinkNeedsRemoteWrite = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#receiveBufferBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder receiveBufferBytes(int value) {
-            receiveBufferBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#connectionMemory()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder connectionMemory(boolean value) {
-            connectionMemory = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointCapabilities#reportsPeerEnd()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder reportsPeerEnd(boolean value) {
-            reportsPeerEnd = value;
-            return this;
-        }
-
-        /**
-         * Creates the record.
-         *
-         * @return the capabilities that were set
-         */
-        public EndpointCapabilities build() {
-            return new EndpointCapabilities(
-                    sendDepth,
-                    receiveDepth,
-                    maxSges,
-                    maxReceiveSges == AS_FOR_SENDS ? maxSges : maxReceiveSges,
-                    maxReadSges,
-                    maxInlineBytes,
-                    readDepth,
-                    maxMessageBytes,
-                    atomics,
-                    immediateData,
-                    sendWithInvalidate,
-                    readSinkNeedsRemoteWrite,
-                    receiveBufferBytes,
-                    connectionMemory,
-                    reportsPeerEnd);
-        }
+        private Values() {}
     }
 }

@@ -94,15 +94,11 @@ public final class Acceptance {
             options = config.messageOptions();
         }
         HandshakeLimits limits = from.handshakeLimits();
-        options = options.toBuilder()
-                .helloTimeoutMillis(Math.min(options.helloTimeoutMillis(), limits.timeoutMillis()))
-                .build();
+        options = options.with(o -> o.helloTimeoutMillis = Math.min(o.helloTimeoutMillis, limits.timeoutMillis()));
         MessageConnection accepting = begin.apply(provider, options);
         byte[] answer = config.acceptData(accepting.privateData());
-        EndpointOptions wanted = config.endpointOptions(provider, answer);
-        wanted = wanted.toBuilder()
-                .connectTimeoutMillis(Math.min(wanted.connectTimeoutMillis(), limits.timeoutMillis()))
-                .build();
+        EndpointOptions wanted = config.endpointOptions(provider, answer)
+                .with(o -> o.connectTimeoutMillis = Math.min(o.connectTimeoutMillis, limits.timeoutMillis()));
         leave = () -> loop.execute(() -> leave0(accepting));
         handshakes = server.handshakes();
         handshakes.begin(this, PeerAddress.networkOf(request.remoteAddress().getAddress()), limits);

@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol;
 
+import java.util.function.Consumer;
 import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.wire.Wire;
@@ -58,7 +59,7 @@ public record MessageOptions(
      * MiB, inline up to the device's limit, registration of unregistered memory above 256 KiB, 10 s for the handshake,
      * 10 s to close, keepalive after 20 s.
      */
-    public static final MessageOptions DEFAULTS = new Builder().build();
+    public static final MessageOptions DEFAULTS = of(new Values());
 
     /**
      * Detects a peer that is stopped or unreachable within 40 s: less than a minute, and long enough for a loop that is
@@ -139,7 +140,7 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withFraming(Framing value) {
-        return toBuilder().framing(value).build();
+        return with(o -> o.framing = value);
     }
 
     /**
@@ -150,7 +151,10 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withReceives(int depth, int bufferBytes) {
-        return toBuilder().receiveDepth(depth).receiveBufferBytes(bufferBytes).build();
+        return with(o -> {
+            o.receiveDepth = depth;
+            o.receiveBufferBytes = bufferBytes;
+        });
     }
 
     /**
@@ -160,7 +164,7 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withMaxMessageBytes(int value) {
-        return toBuilder().maxMessageBytes(value).build();
+        return with(o -> o.maxMessageBytes = value);
     }
 
     /**
@@ -170,7 +174,7 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withRendezvousThresholdBytes(int value) {
-        return toBuilder().rendezvousThresholdBytes(value).build();
+        return with(o -> o.rendezvousThresholdBytes = value);
     }
 
     /**
@@ -180,186 +184,63 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withKeepAliveMillis(int value) {
-        return toBuilder().keepAliveMillis(value).build();
+        return with(o -> o.keepAliveMillis = value);
     }
 
     /**
-     * Creates a builder that starts from these options.
+     * These options with some of them changed: {@code with(o -> o.maxInlineBytes = 0)}.
      *
-     * @return a new builder
+     * @param change is given a copy, and sets fields, which have the components' names
+     * @return the changed copy
+     * @throws IllegalArgumentException a value is out of its range
      */
-    public Builder toBuilder() {
-        return new Builder()
-                .framing(framing)
-                .receiveDepth(receiveDepth)
-                .receiveBufferBytes(receiveBufferBytes)
-                .maxMessageBytes(maxMessageBytes)
-                .rendezvousThresholdBytes(rendezvousThresholdBytes)
-                .maxRendezvous(maxRendezvous)
-                .maxInlineBytes(maxInlineBytes)
-                .registerThresholdBytes(registerThresholdBytes)
-                .helloTimeoutMillis(helloTimeoutMillis)
-                .closeTimeoutMillis(closeTimeoutMillis)
-                .keepAliveMillis(keepAliveMillis);
+    public MessageOptions with(Consumer<Values> change) {
+        Values values = new Values();
+        values.framing = framing;
+        values.receiveDepth = receiveDepth;
+        values.receiveBufferBytes = receiveBufferBytes;
+        values.maxMessageBytes = maxMessageBytes;
+        values.rendezvousThresholdBytes = rendezvousThresholdBytes;
+        values.maxRendezvous = maxRendezvous;
+        values.maxInlineBytes = maxInlineBytes;
+        values.registerThresholdBytes = registerThresholdBytes;
+        values.helloTimeoutMillis = helloTimeoutMillis;
+        values.closeTimeoutMillis = closeTimeoutMillis;
+        values.keepAliveMillis = keepAliveMillis;
+        change.accept(values);
+        return of(values);
     }
 
-    /** Builds options. */
-    public static final class Builder {
-        private Framing framing = Framing.MESSAGE;
-        private int receiveDepth = DEVICE_DEFAULT;
-        private int receiveBufferBytes = DEVICE_DEFAULT;
-        private int maxMessageBytes = 64 << 20;
-        private int rendezvousThresholdBytes = DEVICE_DEFAULT;
-        private int maxRendezvous = 16;
-        private int maxInlineBytes = Integer.MAX_VALUE;
-        private int registerThresholdBytes = 256 << 10;
-        private int helloTimeoutMillis = 10_000;
-        private int closeTimeoutMillis = 10_000;
-        private int keepAliveMillis = DEFAULT_KEEP_ALIVE_MILLIS;
+    private static MessageOptions of(Values values) {
+        return new MessageOptions(
+                values.framing,
+                values.receiveDepth,
+                values.receiveBufferBytes,
+                values.maxMessageBytes,
+                values.rendezvousThresholdBytes,
+                values.maxRendezvous,
+                values.maxInlineBytes,
+                values.registerThresholdBytes,
+                values.helloTimeoutMillis,
+                values.closeTimeoutMillis,
+                values.keepAliveMillis);
+    }
 
-        /** Starts with the defaults. */
-        public Builder() {}
+    /** Fields that have the components' names, and the defaults. */
+    @SuppressWarnings("doclint:missing") // the components have it
+    public static final class Values {
+        public Framing framing = Framing.MESSAGE;
+        public int receiveDepth = DEVICE_DEFAULT;
+        public int receiveBufferBytes = DEVICE_DEFAULT;
+        public int maxMessageBytes = 64 << 20;
+        public int rendezvousThresholdBytes = DEVICE_DEFAULT;
+        public int maxRendezvous = 16;
+        public int maxInlineBytes = Integer.MAX_VALUE;
+        public int registerThresholdBytes = 256 << 10;
+        public int helloTimeoutMillis = 10_000;
+        public int closeTimeoutMillis = 10_000;
+        public int keepAliveMillis = DEFAULT_KEEP_ALIVE_MILLIS;
 
-        /**
-         * Sets {@link MessageOptions#framing()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder framing(Framing value) {
-            framing = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#receiveDepth()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder receiveDepth(int value) {
-            receiveDepth = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#receiveBufferBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder receiveBufferBytes(int value) {
-            receiveBufferBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#maxMessageBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxMessageBytes(int value) {
-            maxMessageBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#rendezvousThresholdBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder rendezvousThresholdBytes(int value) {
-            rendezvousThresholdBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#maxRendezvous()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxRendezvous(int value) {
-            maxRendezvous = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#maxInlineBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxInlineBytes(int value) {
-            maxInlineBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#registerThresholdBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder registerThresholdBytes(int value) {
-            registerThresholdBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#helloTimeoutMillis()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder helloTimeoutMillis(int value) {
-            helloTimeoutMillis = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#closeTimeoutMillis()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder closeTimeoutMillis(int value) {
-            closeTimeoutMillis = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link MessageOptions#keepAliveMillis()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder keepAliveMillis(int value) {
-            keepAliveMillis = value;
-            return this;
-        }
-
-        /**
-         * Creates the options.
-         *
-         * @return the options that were set
-         * @throws IllegalArgumentException an option is out of its range
-         */
-        public MessageOptions build() {
-            return new MessageOptions(
-                    framing,
-                    receiveDepth,
-                    receiveBufferBytes,
-                    maxMessageBytes,
-                    rendezvousThresholdBytes,
-                    maxRendezvous,
-                    maxInlineBytes,
-                    registerThresholdBytes,
-                    helloTimeoutMillis,
-                    closeTimeoutMillis,
-                    keepAliveMillis);
-        }
+        private Values() {}
     }
 }

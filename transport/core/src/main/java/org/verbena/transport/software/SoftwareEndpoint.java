@@ -174,20 +174,21 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
 
     private EndpointCapabilities capabilities(int depth) {
         SoftwareReceiveQueue shared = sharedQueue;
-        return new EndpointCapabilities.Builder()
-                .sendDepth(options.sendDepth())
-                .receiveDepth(shared == null ? options.receiveDepth() : shared.depth())
-                .maxSges(options.maxSges())
-                .maxReadSges(options.maxSges())
-                .maxInlineBytes(maxInlineBytes)
-                .readDepth(depth)
-                .maxMessageBytes(Integer.MAX_VALUE)
-                .atomics(doesAtomics() && depth > 0)
-                .immediateData(takesImmediateData())
-                .sendWithInvalidate(true)
-                .receiveBufferBytes(shared == null ? receiveBufferBytes() : SHARED_RECEIVE_BUFFER_BYTES)
-                .connectionMemory(true)
-                .build();
+        return EndpointCapabilities.MINIMAL.with(o -> {
+            o.sendDepth = options.sendDepth();
+            o.receiveDepth = shared == null ? options.receiveDepth() : shared.depth();
+            o.maxSges = options.maxSges();
+            o.maxReceiveSges = options.maxSges();
+            o.maxReadSges = options.maxSges();
+            o.maxInlineBytes = maxInlineBytes;
+            o.readDepth = depth;
+            o.maxMessageBytes = Integer.MAX_VALUE;
+            o.atomics = doesAtomics() && depth > 0;
+            o.immediateData = takesImmediateData();
+            o.sendWithInvalidate = true;
+            o.receiveBufferBytes = shared == null ? receiveBufferBytes() : SHARED_RECEIVE_BUFFER_BYTES;
+            o.connectionMemory = true;
+        });
     }
 
     /** The most SGEs that a receive may have. */

@@ -1,5 +1,6 @@
 package org.verbena.transport.spi;
 
+import java.util.function.Consumer;
 import org.verbena.transport.QueuePairEnd;
 
 /**
@@ -71,7 +72,7 @@ public record EndpointOptions(
     public static final int MAX_ACK_TIMEOUT_MICROS = 17_179_869;
 
     /** Depths of 256, 4 SGEs, 128 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */
-    public static final EndpointOptions DEFAULTS = new Builder().build();
+    public static final EndpointOptions DEFAULTS = of(new Values());
 
     /** Checks ranges and copies the private data. */
     public EndpointOptions {
@@ -104,220 +105,65 @@ public record EndpointOptions(
     }
 
     /**
-     * These options with other private data.
+     * These options with some of them changed: {@code with(o -> o.connectTimeoutMillis = value)}.
      *
-     * @param data copied
-     * @return a copy
+     * @param change is given a copy, and sets fields, which have the components' names
+     * @return the changed copy
+     * @throws IllegalArgumentException a value is out of its range
      */
-    public EndpointOptions withPrivateData(byte[] data) {
-        return toBuilder().privateData(data).build();
+    public EndpointOptions with(Consumer<Values> change) {
+        Values values = new Values();
+        values.connectTimeoutMillis = connectTimeoutMillis;
+        values.sendDepth = sendDepth;
+        values.receiveDepth = receiveDepth;
+        values.maxSges = maxSges;
+        values.maxInlineBytes = maxInlineBytes;
+        values.readDepth = readDepth;
+        values.retryCount = retryCount;
+        values.rnrRetryCount = rnrRetryCount;
+        values.minRnrTimerMicros = minRnrTimerMicros;
+        values.ackTimeoutMicros = ackTimeoutMicros;
+        values.trafficClass = trafficClass;
+        values.sharedReceiveQueue = sharedReceiveQueue;
+        values.privateData = privateData;
+        change.accept(values);
+        return of(values);
     }
 
-    /**
-     * Creates a builder that starts from these options.
-     *
-     * @return a new builder
-     */
-    public Builder toBuilder() {
-        return new Builder()
-                .connectTimeoutMillis(connectTimeoutMillis)
-                .sendDepth(sendDepth)
-                .receiveDepth(receiveDepth)
-                .maxSges(maxSges)
-                .maxInlineBytes(maxInlineBytes)
-                .readDepth(readDepth)
-                .retryCount(retryCount)
-                .rnrRetryCount(rnrRetryCount)
-                .minRnrTimerMicros(minRnrTimerMicros)
-                .ackTimeoutMicros(ackTimeoutMicros)
-                .trafficClass(trafficClass)
-                .sharedReceiveQueue(sharedReceiveQueue)
-                .privateData(privateData);
+    private static EndpointOptions of(Values values) {
+        return new EndpointOptions(
+                values.connectTimeoutMillis,
+                values.sendDepth,
+                values.receiveDepth,
+                values.maxSges,
+                values.maxInlineBytes,
+                values.readDepth,
+                values.retryCount,
+                values.rnrRetryCount,
+                values.minRnrTimerMicros,
+                values.ackTimeoutMicros,
+                values.trafficClass,
+                values.sharedReceiveQueue,
+                values.privateData);
     }
 
-    /** Builds options. */
-    public static final class Builder {
-        private int connectTimeoutMillis = 10_000;
-        private int sendDepth = 256;
-        private int receiveDepth = 256;
-        private int maxSges = 4;
-        private int maxInlineBytes = 128;
-        private int readDepth = 16;
-        private int retryCount = 7;
-        private int rnrRetryCount = 7;
-        private int minRnrTimerMicros = DEVICE_DEFAULT;
-        private int ackTimeoutMicros = DEVICE_DEFAULT;
-        private int trafficClass = 0;
-        private boolean sharedReceiveQueue = false;
-        private byte[] privateData = new byte[0];
+    /** Fields that have the components' names, and the defaults. */
+    @SuppressWarnings("doclint:missing") // the components have it
+    public static final class Values {
+        public int connectTimeoutMillis = 10_000;
+        public int sendDepth = 256;
+        public int receiveDepth = 256;
+        public int maxSges = 4;
+        public int maxInlineBytes = 128;
+        public int readDepth = 16;
+        public int retryCount = 7;
+        public int rnrRetryCount = 7;
+        public int minRnrTimerMicros = DEVICE_DEFAULT;
+        public int ackTimeoutMicros = DEVICE_DEFAULT;
+        public int trafficClass = 0;
+        public boolean sharedReceiveQueue = false;
+        public byte[] privateData = new byte[0];
 
-        /** Starts with the defaults. */
-        public Builder() {}
-
-        /**
-         * Sets {@link EndpointOptions#connectTimeoutMillis()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder connectTimeoutMillis(int value) {
-            connectTimeoutMillis = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#sendDepth()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder sendDepth(int value) {
-            sendDepth = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#receiveDepth()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder receiveDepth(int value) {
-            receiveDepth = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#maxSges()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxSges(int value) {
-            maxSges = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#maxInlineBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxInlineBytes(int value) {
-            maxInlineBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#readDepth()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder readDepth(int value) {
-            readDepth = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#retryCount()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder retryCount(int value) {
-            retryCount = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#rnrRetryCount()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder rnrRetryCount(int value) {
-            rnrRetryCount = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#minRnrTimerMicros()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder minRnrTimerMicros(int value) {
-            minRnrTimerMicros = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#ackTimeoutMicros()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder ackTimeoutMicros(int value) {
-            ackTimeoutMicros = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#trafficClass()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder trafficClass(int value) {
-            trafficClass = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#sharedReceiveQueue()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder sharedReceiveQueue(boolean value) {
-            sharedReceiveQueue = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link EndpointOptions#privateData()}.
-         *
-         * @param value the new value; copied when the options are made
-         * @return this
-         */
-        public Builder privateData(byte[] value) {
-            privateData = value;
-            return this;
-        }
-
-        /**
-         * Creates the options.
-         *
-         * @return the options that were set
-         * @throws IllegalArgumentException an option is out of its range
-         */
-        public EndpointOptions build() {
-            return new EndpointOptions(
-                    connectTimeoutMillis,
-                    sendDepth,
-                    receiveDepth,
-                    maxSges,
-                    maxInlineBytes,
-                    readDepth,
-                    retryCount,
-                    rnrRetryCount,
-                    minRnrTimerMicros,
-                    ackTimeoutMicros,
-                    trafficClass,
-                    sharedReceiveQueue,
-                    privateData);
-        }
+        private Values() {}
     }
 }

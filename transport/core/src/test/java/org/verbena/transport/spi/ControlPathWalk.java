@@ -44,15 +44,15 @@ public abstract class ControlPathWalk {
     /** Enough to shorten a walk to what it takes; each is a walk of its own. */
     private static final int SHRINK_ATTEMPTS = 60;
 
-    private static final EndpointOptions OPTIONS = new EndpointOptions.Builder()
-            .connectTimeoutMillis(20_000)
-            .sendDepth(16)
-            .receiveDepth(16)
-            .maxSges(2)
-            .maxInlineBytes(64)
-            .readDepth(4)
-            .rnrRetryCount(0)
-            .build();
+    private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS.with(o -> {
+        o.connectTimeoutMillis = 20_000;
+        o.sendDepth = 16;
+        o.receiveDepth = 16;
+        o.maxSges = 2;
+        o.maxInlineBytes = 64;
+        o.readDepth = 4;
+        o.rnrRetryCount = 0;
+    });
 
     /**
      * The kinds of steps; a step's numbers select its objects among those that exist then, so that a walk makes sense

@@ -327,37 +327,37 @@ public abstract class ProviderContract {
     }
 
     private static EndpointOptions withDepths(int sendDepth, int receiveDepth) {
-        return new EndpointOptions.Builder()
-                .sendDepth(sendDepth)
-                .receiveDepth(receiveDepth)
-                .maxInlineBytes(64)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.sendDepth = sendDepth;
+            o.receiveDepth = receiveDepth;
+            o.maxInlineBytes = 64;
+        });
     }
 
     private static EndpointOptions withInlineBytes(int bytes) {
-        return new EndpointOptions.Builder()
-                .sendDepth(64)
-                .receiveDepth(64)
-                .maxInlineBytes(bytes)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.sendDepth = 64;
+            o.receiveDepth = 64;
+            o.maxInlineBytes = bytes;
+        });
     }
 
     private static EndpointOptions withTimeout(int millis) {
-        return new EndpointOptions.Builder()
-                .connectTimeoutMillis(millis)
-                .sendDepth(16)
-                .receiveDepth(16)
-                .maxInlineBytes(64)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = millis;
+            o.sendDepth = 16;
+            o.receiveDepth = 16;
+            o.maxInlineBytes = 64;
+        });
     }
 
     private static EndpointOptions withSharedReceiveQueue() {
-        return new EndpointOptions.Builder()
-                .sendDepth(64)
-                .receiveDepth(64)
-                .maxInlineBytes(64)
-                .sharedReceiveQueue(true)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.sendDepth = 64;
+            o.receiveDepth = 64;
+            o.maxInlineBytes = 64;
+            o.sharedReceiveQueue = true;
+        });
     }
 
     private static long seed(String test) {
@@ -378,12 +378,12 @@ public abstract class ProviderContract {
         byte[] longest = new byte[EndpointOptions.MAX_PRIVATE_DATA_BYTES];
         Arrays.fill(longest, (byte) 0x5a);
 
-        Endpoint endpoint = connect(address, OPTIONS.withPrivateData(longest), client);
+        Endpoint endpoint = connect(address, OPTIONS.with(o -> o.privateData = longest), client);
         IncomingConnection request = listener.awaitRequest();
 
         assertThat(request.privateData()).startsWith(longest);
         assertThat(request.localAddress()).isEqualTo(address);
-        Endpoint accepted = request.accept(server.loop(), OPTIONS.withPrivateData(ascii("welcome")), server);
+        Endpoint accepted = request.accept(server.loop(), OPTIONS.with(o -> o.privateData = ascii("welcome")), server);
         assertThat(client.awaitConnected()).startsWith(ascii("welcome"));
         server.awaitConnected();
         assertThat(client.awaitPrepared()).isSameAs(endpoint);
@@ -682,14 +682,14 @@ public abstract class ProviderContract {
 
     @Test
     void writesWhatIsSmallAndCrossesAPageBehindARead() {
-        EndpointOptions withoutInline = new EndpointOptions.Builder()
-                .connectTimeoutMillis(60_000)
-                .sendDepth(16)
-                .receiveDepth(16)
-                .maxSges(1)
-                .maxInlineBytes(0)
-                .readDepth(1)
-                .build();
+        EndpointOptions withoutInline = EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = 60_000;
+            o.sendDepth = 16;
+            o.receiveDepth = 16;
+            o.maxSges = 1;
+            o.maxInlineBytes = 0;
+            o.readDepth = 1;
+        });
         Pair pair = connectPair(withoutInline, OPTIONS);
         RegisteredMemory table =
                 region(pair.server(), 2 * PAGE_BYTES, Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ);
@@ -1847,13 +1847,13 @@ public abstract class ProviderContract {
 
     /** With no patience for a receiver that is not ready, where a device knows of such. */
     private static EndpointOptions impatient() {
-        return new EndpointOptions.Builder()
-                .connectTimeoutMillis(OPTIONS.connectTimeoutMillis())
-                .sendDepth(16)
-                .receiveDepth(16)
-                .maxInlineBytes(64)
-                .rnrRetryCount(0)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = OPTIONS.connectTimeoutMillis();
+            o.sendDepth = 16;
+            o.receiveDepth = 16;
+            o.maxInlineBytes = 64;
+            o.rnrRetryCount = 0;
+        });
     }
 
     @Test
@@ -2119,7 +2119,7 @@ public abstract class ProviderContract {
             }
             boolean unused = server.post(endpoint, new WorkRequest(1).asSend(completion.workId(), 0));
         });
-        EndpointOptions deep = OPTIONS.toBuilder().sendDepth(messages).build();
+        EndpointOptions deep = OPTIONS.with(o -> o.sendDepth = messages);
         connectPair(deep, deep, client, server);
         RegisteredMemory sink = region(server, bytes, Access.LOCAL_WRITE);
         RegisteredMemory source = region(client, bytes);
@@ -2321,14 +2321,14 @@ public abstract class ProviderContract {
     void manyConnections() {
         int count = connectionCount();
         int atOnce = 50;
-        EndpointOptions small = new EndpointOptions.Builder()
-                .connectTimeoutMillis(60_000)
-                .sendDepth(4)
-                .receiveDepth(4)
-                .maxSges(1)
-                .maxInlineBytes(16)
-                .readDepth(1)
-                .build();
+        EndpointOptions small = EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = 60_000;
+            o.sendDepth = 4;
+            o.receiveDepth = 4;
+            o.maxSges = 1;
+            o.maxInlineBytes = 16;
+            o.readDepth = 1;
+        });
         RecordingListenerHandler listener = listen();
         InetSocketAddress address = listener.awaitListening().localAddress();
         List<Pair> pairs = new ArrayList<>();
@@ -2338,7 +2338,8 @@ public abstract class ProviderContract {
             for (int j = i; j < end; j++) {
                 RecordingEndpointHandler client = newHandler("client " + j);
                 pending.add(client);
-                connect(address, small.withPrivateData(ascii("%08d".formatted(j))), client);
+                byte[] number = ascii("%08d".formatted(j));
+                connect(address, small.with(o -> o.privateData = number), client);
             }
             RecordingEndpointHandler[] servers = new RecordingEndpointHandler[end - i];
             for (int j = i; j < end; j++) {

@@ -128,12 +128,7 @@ class ShmEnvironmentTest {
             ShmProvider provider, IoEventLoop loop, InetSocketAddress to, int timeoutMillis) {
         RecordingEndpointHandler client = new RecordingEndpointHandler("client", loop);
         Endpoint unused = provider.connect(
-                loop,
-                to,
-                new EndpointOptions.Builder()
-                        .connectTimeoutMillis(timeoutMillis)
-                        .build(),
-                client);
+                loop, to, EndpointOptions.DEFAULTS.with(o -> o.connectTimeoutMillis = timeoutMillis), client);
         return client;
     }
 

@@ -1,10 +1,11 @@
 package org.verbena.transport.soft;
 
+import java.util.function.Consumer;
 import org.verbena.transport.spi.OptionProperties;
 
 /**
  * The options of the software provider. The provider that {@link java.util.ServiceLoader} finds reads them from system
- * properties named {@code org.verbena.soft.} plus the component's name; {@link #toBuilder()} changes some of them.
+ * properties named {@code org.verbena.soft.} plus the component's name; {@link #with} changes some of them.
  *
  * @param crc whether to request CRC32C on every FPDU; it is used if either side requests it. TCP's own checksum is
  *     weak, but within one host or on a link with its own checksum a CRC only costs time
@@ -46,7 +47,7 @@ public record SoftOptions(
      * No CRC unless the peer requests it, revision 2, 5 s for the handshake, 4096 handshakes at once, 30 s without
      * progress, 4096 shared receives.
      */
-    public static final SoftOptions DEFAULTS = new Builder().build();
+    public static final SoftOptions DEFAULTS = of(new Values());
 
     private static final String PREFIX = "org.verbena.soft.";
 
@@ -80,211 +81,77 @@ public record SoftOptions(
      * @throws IllegalArgumentException a property is malformed or out of range
      */
     public static SoftOptions ofSystemProperties() {
-        return new Builder()
-                .crc(OptionProperties.flag(PREFIX + "crc", DEFAULTS.crc))
-                .mpaRevision(OptionProperties.number(PREFIX + "mpaRevision", DEFAULTS.mpaRevision))
-                .peerToPeer(OptionProperties.flag(PREFIX + "peerToPeer", DEFAULTS.peerToPeer))
-                .handshakeTimeoutMillis(
-                        OptionProperties.number(PREFIX + "handshakeTimeoutMillis", DEFAULTS.handshakeTimeoutMillis))
-                .maxHandshakes(OptionProperties.number(PREFIX + "maxHandshakes", DEFAULTS.maxHandshakes))
-                .maxHandshakesPerAddress(
-                        OptionProperties.number(PREFIX + "maxHandshakesPerAddress", DEFAULTS.maxHandshakesPerAddress))
-                .wrongKeysPerSecond(OptionProperties.number(PREFIX + "wrongKeysPerSecond", DEFAULTS.wrongKeysPerSecond))
-                .stallTimeoutMillis(OptionProperties.number(PREFIX + "stallTimeoutMillis", DEFAULTS.stallTimeoutMillis))
-                .leastBytesPerSecond(
-                        OptionProperties.number(PREFIX + "leastBytesPerSecond", DEFAULTS.leastBytesPerSecond))
-                .maxFpduBytes(OptionProperties.number(PREFIX + "maxFpduBytes", DEFAULTS.maxFpduBytes))
-                .sharedReceiveDepth(OptionProperties.number(PREFIX + "sharedReceiveDepth", DEFAULTS.sharedReceiveDepth))
-                .build();
+        return DEFAULTS.with(o -> {
+            o.crc = OptionProperties.flag(PREFIX + "crc", o.crc);
+            o.mpaRevision = OptionProperties.number(PREFIX + "mpaRevision", o.mpaRevision);
+            o.peerToPeer = OptionProperties.flag(PREFIX + "peerToPeer", o.peerToPeer);
+            o.handshakeTimeoutMillis =
+                    OptionProperties.number(PREFIX + "handshakeTimeoutMillis", o.handshakeTimeoutMillis);
+            o.maxHandshakes = OptionProperties.number(PREFIX + "maxHandshakes", o.maxHandshakes);
+            o.maxHandshakesPerAddress =
+                    OptionProperties.number(PREFIX + "maxHandshakesPerAddress", o.maxHandshakesPerAddress);
+            o.wrongKeysPerSecond = OptionProperties.number(PREFIX + "wrongKeysPerSecond", o.wrongKeysPerSecond);
+            o.stallTimeoutMillis = OptionProperties.number(PREFIX + "stallTimeoutMillis", o.stallTimeoutMillis);
+            o.leastBytesPerSecond = OptionProperties.number(PREFIX + "leastBytesPerSecond", o.leastBytesPerSecond);
+            o.maxFpduBytes = OptionProperties.number(PREFIX + "maxFpduBytes", o.maxFpduBytes);
+            o.sharedReceiveDepth = OptionProperties.number(PREFIX + "sharedReceiveDepth", o.sharedReceiveDepth);
+        });
     }
 
     /**
-     * These options with or without CRC.
+     * These options with some of them changed: {@code with(o -> o.crc = value)}.
      *
-     * @param on whether to request CRCs
-     * @return a copy
+     * @param change is given a copy, and sets fields, which have the components' names
+     * @return the changed copy
+     * @throws IllegalArgumentException a value is out of its range
      */
-    public SoftOptions withCrc(boolean on) {
-        return toBuilder().crc(on).build();
+    public SoftOptions with(Consumer<Values> change) {
+        Values values = new Values();
+        values.crc = crc;
+        values.mpaRevision = mpaRevision;
+        values.peerToPeer = peerToPeer;
+        values.handshakeTimeoutMillis = handshakeTimeoutMillis;
+        values.maxHandshakes = maxHandshakes;
+        values.maxHandshakesPerAddress = maxHandshakesPerAddress;
+        values.wrongKeysPerSecond = wrongKeysPerSecond;
+        values.stallTimeoutMillis = stallTimeoutMillis;
+        values.leastBytesPerSecond = leastBytesPerSecond;
+        values.maxFpduBytes = maxFpduBytes;
+        values.sharedReceiveDepth = sharedReceiveDepth;
+        change.accept(values);
+        return of(values);
     }
 
-    /**
-     * Creates a builder from these options.
-     *
-     * @return a builder with these values
-     */
-    public Builder toBuilder() {
-        return new Builder()
-                .crc(crc)
-                .mpaRevision(mpaRevision)
-                .peerToPeer(peerToPeer)
-                .handshakeTimeoutMillis(handshakeTimeoutMillis)
-                .maxHandshakes(maxHandshakes)
-                .maxHandshakesPerAddress(maxHandshakesPerAddress)
-                .wrongKeysPerSecond(wrongKeysPerSecond)
-                .stallTimeoutMillis(stallTimeoutMillis)
-                .leastBytesPerSecond(leastBytesPerSecond)
-                .maxFpduBytes(maxFpduBytes)
-                .sharedReceiveDepth(sharedReceiveDepth);
+    private static SoftOptions of(Values values) {
+        return new SoftOptions(
+                values.crc,
+                values.mpaRevision,
+                values.peerToPeer,
+                values.handshakeTimeoutMillis,
+                values.maxHandshakes,
+                values.maxHandshakesPerAddress,
+                values.wrongKeysPerSecond,
+                values.stallTimeoutMillis,
+                values.leastBytesPerSecond,
+                values.maxFpduBytes,
+                values.sharedReceiveDepth);
     }
 
-    /** Builds {@link SoftOptions}. */
-    public static final class Builder {
-        private boolean crc = false;
-        private int mpaRevision = 2;
-        private boolean peerToPeer = true;
-        private int handshakeTimeoutMillis = 5_000;
-        private int maxHandshakes = 4096;
-        private int maxHandshakesPerAddress = 1024;
-        private int wrongKeysPerSecond = 4;
-        private int stallTimeoutMillis = 30_000;
-        private int leastBytesPerSecond = 1024;
-        private int maxFpduBytes = 0;
-        private int sharedReceiveDepth = 4096;
+    /** Fields that have the components' names, and the defaults. */
+    @SuppressWarnings("doclint:missing") // the components have it
+    public static final class Values {
+        public boolean crc = false;
+        public int mpaRevision = 2;
+        public boolean peerToPeer = true;
+        public int handshakeTimeoutMillis = 5_000;
+        public int maxHandshakes = 4096;
+        public int maxHandshakesPerAddress = 1024;
+        public int wrongKeysPerSecond = 4;
+        public int stallTimeoutMillis = 30_000;
+        public int leastBytesPerSecond = 1024;
+        public int maxFpduBytes = 0;
+        public int sharedReceiveDepth = 4096;
 
-        /** Starts with the defaults. */
-        public Builder() {}
-
-        /**
-         * Sets {@link SoftOptions#crc()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder crc(boolean value) {
-            crc = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#mpaRevision()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder mpaRevision(int value) {
-            mpaRevision = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#peerToPeer()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder peerToPeer(boolean value) {
-            peerToPeer = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#handshakeTimeoutMillis()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder handshakeTimeoutMillis(int value) {
-            handshakeTimeoutMillis = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#maxHandshakes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxHandshakes(int value) {
-            maxHandshakes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#maxHandshakesPerAddress()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxHandshakesPerAddress(int value) {
-            maxHandshakesPerAddress = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#wrongKeysPerSecond()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder wrongKeysPerSecond(int value) {
-            wrongKeysPerSecond = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#stallTimeoutMillis()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder stallTimeoutMillis(int value) {
-            stallTimeoutMillis = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#leastBytesPerSecond()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder leastBytesPerSecond(int value) {
-            leastBytesPerSecond = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#maxFpduBytes()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder maxFpduBytes(int value) {
-            maxFpduBytes = value;
-            return this;
-        }
-
-        /**
-         * Sets {@link SoftOptions#sharedReceiveDepth()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder sharedReceiveDepth(int value) {
-            sharedReceiveDepth = value;
-            return this;
-        }
-
-        /**
-         * Builds the options.
-         *
-         * @return the validated options
-         * @throws IllegalArgumentException a value is out of range
-         */
-        public SoftOptions build() {
-            return new SoftOptions(
-                    crc,
-                    mpaRevision,
-                    peerToPeer,
-                    handshakeTimeoutMillis,
-                    maxHandshakes,
-                    maxHandshakesPerAddress,
-                    wrongKeysPerSecond,
-                    stallTimeoutMillis,
-                    leastBytesPerSecond,
-                    maxFpduBytes,
-                    sharedReceiveDepth);
-        }
+        private Values() {}
     }
 }

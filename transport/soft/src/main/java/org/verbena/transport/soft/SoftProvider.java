@@ -106,7 +106,7 @@ public final class SoftProvider implements RdmaProvider {
         int depth = loopOptions.sharedReceiveDepth();
         SoftOptions ofLoop = depth == CompletionLoopOptions.PROVIDER_DEFAULT
                 ? options
-                : options.toBuilder().sharedReceiveDepth(depth).build();
+                : options.with(o -> o.sharedReceiveDepth = depth);
         return SoftwareIoHandler.factory(nio ->
                 new SoftIoHandler(nio, loopOptions.spinNanos(), ofLoop, context.domain(), pollCounters.newLoop()));
     }

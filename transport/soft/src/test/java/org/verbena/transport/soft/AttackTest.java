@@ -37,11 +37,11 @@ import org.verbena.transport.spi.WorkRequest;
 class AttackTest {
     private static final int TABLE_BYTES = 4096;
     private static final byte GUARD = 0x77;
-    private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.toBuilder()
-            .handshakeTimeoutMillis((int) Patience.LIMIT.toMillis())
-            .maxHandshakes(4)
-            .sharedReceiveDepth(64)
-            .build();
+    private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.with(o -> {
+        o.handshakeTimeoutMillis = (int) Patience.LIMIT.toMillis();
+        o.maxHandshakes = 4;
+        o.sharedReceiveDepth = 64;
+    });
     private static final int FIRST = 0x1002;
 
     private SoftFixture fixture;
@@ -174,8 +174,7 @@ class AttackTest {
     @ValueSource(ints = {0, 1, 19, 22})
     void dropsAPeerThatNeverFinishesItsRequest(int bytes) throws IOException {
         int millis = 100;
-        SoftFixture hasty = new SoftFixture(
-                OPTIONS.toBuilder().handshakeTimeoutMillis(millis).build());
+        SoftFixture hasty = new SoftFixture(OPTIONS.with(o -> o.handshakeTimeoutMillis = millis));
         long start = System.nanoTime();
         try (hasty;
                 RawPeer peer = RawPeer.connect(hasty.address)) {
@@ -187,16 +186,14 @@ class AttackTest {
 
     @Test
     void givesUpAnAcceptedPeerThatNeverReportsReady() throws IOException {
-        SoftFixture slow = new SoftFixture(
-                OPTIONS,
-                new EndpointOptions.Builder()
-                        .connectTimeoutMillis(100)
-                        .sendDepth(4)
-                        .receiveDepth(4)
-                        .maxSges(1)
-                        .maxInlineBytes(0)
-                        .readDepth(1)
-                        .build());
+        SoftFixture slow = new SoftFixture(OPTIONS, EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = 100;
+            o.sendDepth = 4;
+            o.receiveDepth = 4;
+            o.maxSges = 1;
+            o.maxInlineBytes = 0;
+            o.readDepth = 1;
+        }));
         try (slow;
                 RawPeer peer = RawPeer.connect(slow.address)) {
             peer.send(RawPeer.request(FIRST, RawPeer.hex("80108010")));
@@ -209,8 +206,7 @@ class AttackTest {
     @Test
     void servesOthersWhileHandshakesHang() throws IOException {
         RawPeer[] idle = new RawPeer[3 * OPTIONS.maxHandshakes()];
-        try (SoftFixture crowded = new SoftFixture(
-                OPTIONS.toBuilder().handshakeTimeoutMillis(4_000).build())) {
+        try (SoftFixture crowded = new SoftFixture(OPTIONS.with(o -> o.handshakeTimeoutMillis = 4_000))) {
             for (int i = 0; i < idle.length; i++) {
                 idle[i] = RawPeer.connect(crowded.address);
             }
@@ -684,14 +680,14 @@ class AttackTest {
 
     @Test
     void postsNothingTwiceIntoAReceiveQueueThatIsFull() {
-        RecordingEndpointHandler client = fixture.connect(new EndpointOptions.Builder()
-                .connectTimeoutMillis(5_000)
-                .sendDepth(4)
-                .receiveDepth(3)
-                .maxSges(1)
-                .maxInlineBytes(0)
-                .readDepth(1)
-                .build());
+        RecordingEndpointHandler client = fixture.connect(EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = 5_000;
+            o.sendDepth = 4;
+            o.receiveDepth = 3;
+            o.maxSges = 1;
+            o.maxInlineBytes = 0;
+            o.readDepth = 1;
+        }));
         client.awaitConnected();
         ScatterGatherList list = new ScatterGatherList(1).add(receives, 0, 8);
         boolean[] taken = new boolean[4];

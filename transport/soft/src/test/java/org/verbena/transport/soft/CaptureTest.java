@@ -39,11 +39,11 @@ class CaptureTest {
     void isUnderstoodByWireshark(boolean crc, int maxFpduBytes) throws IOException, InterruptedException {
         Path file = folder.resolve("capture.pcapng");
         int messages = 0;
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS.toBuilder()
-                .crc(crc)
-                .maxFpduBytes(maxFpduBytes)
-                .sharedReceiveDepth(64)
-                .build())) {
+        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS.with(o -> {
+            o.crc = crc;
+            o.maxFpduBytes = maxFpduBytes;
+            o.sharedReceiveDepth = 64;
+        }))) {
             Process capture = startCapture(fixture.address, file);
             RegisteredMemory memory = fixture.region(
                     1 << 20, Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ, Access.REMOTE_ATOMIC);
@@ -51,7 +51,7 @@ class CaptureTest {
                 memory.segment().set(java.lang.foreign.ValueLayout.JAVA_INT, i, i * 0x01010107);
             }
             RecordingEndpointHandler client = fixture.connect(
-                    EndpointOptions.DEFAULTS.withPrivateData("hello".getBytes(StandardCharsets.US_ASCII)));
+                    EndpointOptions.DEFAULTS.with(o -> o.privateData = "hello".getBytes(StandardCharsets.US_ASCII)));
             RecordingEndpointHandler server = fixture.awaitAccepted();
             client.awaitConnected();
             server.awaitConnected();

@@ -109,14 +109,14 @@ class FuzzTest {
         appender.start();
         logger.addAppender(appender);
         logger.setLevel(Level.WARN);
-        provider = new SoftProvider(SoftOptions.DEFAULTS.toBuilder()
-                .crc(crc)
-                .handshakeTimeoutMillis(2_000)
-                .maxHandshakes(64)
-                .wrongKeysPerSecond(0)
-                .stallTimeoutMillis(2_000)
-                .sharedReceiveDepth(64)
-                .build());
+        provider = new SoftProvider(SoftOptions.DEFAULTS.with(o -> {
+            o.crc = crc;
+            o.handshakeTimeoutMillis = 2_000;
+            o.maxHandshakes = 64;
+            o.wrongKeysPerSecond = 0;
+            o.stallTimeoutMillis = 2_000;
+            o.sharedReceiveDepth = 64;
+        }));
         MultiThreadIoEventLoopGroup group =
                 new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
         loop = group.next();

@@ -75,7 +75,7 @@ class PlainConnectionsTest {
 
     private void listen() {
         listen(
-                SoftOptions.DEFAULTS.toBuilder().handshakeTimeoutMillis(100_000).build(),
+                SoftOptions.DEFAULTS.with(o -> o.handshakeTimeoutMillis = 100_000),
                 new ListenOptions(64, true, true, 0));
     }
 
@@ -173,9 +173,7 @@ class PlainConnectionsTest {
     @Test
     void dropsTheSilentWhenTheHandshakesTimeIsOver() throws Exception {
         listen(
-                SoftOptions.DEFAULTS.toBuilder()
-                        .handshakeTimeoutMillis(SHORT_MILLIS)
-                        .build(),
+                SoftOptions.DEFAULTS.with(o -> o.handshakeTimeoutMillis = SHORT_MILLIS),
                 new ListenOptions(64, true, true, 0));
         try (SocketChannel silent = client();
                 SocketChannel half = client()) {
@@ -193,7 +191,7 @@ class PlainConnectionsTest {
     @Test
     void takesTheSilentForPlainAfterTheGivenTime() throws Exception {
         listen(
-                SoftOptions.DEFAULTS.toBuilder().handshakeTimeoutMillis(100_000).build(),
+                SoftOptions.DEFAULTS.with(o -> o.handshakeTimeoutMillis = 100_000),
                 new ListenOptions(64, true, true, SHORT_MILLIS));
         try (SocketChannel iwarp = client();
                 SocketChannel silent = client();
@@ -231,10 +229,10 @@ class PlainConnectionsTest {
     @Test
     void freesThePlaceOfAHandshake() throws Exception {
         listen(
-                SoftOptions.DEFAULTS.toBuilder()
-                        .handshakeTimeoutMillis(100_000)
-                        .maxHandshakes(1)
-                        .build(),
+                SoftOptions.DEFAULTS.with(o -> {
+                    o.handshakeTimeoutMillis = 100_000;
+                    o.maxHandshakes = 1;
+                }),
                 new ListenOptions(64, true, true, 0));
         for (int i = 0; i < 5; i++) {
             try (SocketChannel http = client()) {

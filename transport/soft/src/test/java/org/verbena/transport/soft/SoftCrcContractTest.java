@@ -4,10 +4,10 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /** The provider contract, with CRC32C on. */
 class SoftCrcContractTest extends SoftContractTest {
-    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS.toBuilder()
-            .crc(true)
-            .handshakeTimeoutMillis(4_000)
-            .build());
+    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS.with(o -> {
+        o.crc = true;
+        o.handshakeTimeoutMillis = 4_000;
+    }));
 
     @Override
     protected RdmaProvider provider() {

@@ -7,8 +7,8 @@ import org.verbena.transport.spi.RdmaProvider;
 
 class SoftWalkTest extends ControlPathWalk {
     /** A walk tries more wrong keys than an honest address may. */
-    private static final RdmaProvider PROVIDER = new SoftProvider(
-            SoftOptions.DEFAULTS.toBuilder().wrongKeysPerSecond(0).build());
+    private static final RdmaProvider PROVIDER =
+            new SoftProvider(SoftOptions.DEFAULTS.with(o -> o.wrongKeysPerSecond = 0));
 
     @Override
     protected RdmaProvider provider() {

@@ -39,11 +39,11 @@ class StrangersTest {
     private static final byte[] REQUEST = RawPeer.request(0x1002, RawPeer.hex("00100010"));
 
     /** No handshake runs out of time while a test lasts. */
-    private static final SoftOptions PATIENT = SoftOptions.DEFAULTS.toBuilder()
-            .handshakeTimeoutMillis(100_000)
-            .maxHandshakes(64)
-            .maxHandshakesPerAddress(16)
-            .build();
+    private static final SoftOptions PATIENT = SoftOptions.DEFAULTS.with(o -> {
+        o.handshakeTimeoutMillis = 100_000;
+        o.maxHandshakes = 64;
+        o.maxHandshakesPerAddress = 16;
+    });
 
     private static Socket silent(SoftFixture fixture, String from) throws IOException {
         Socket socket = new Socket();
@@ -197,7 +197,7 @@ class StrangersTest {
 
     @Test
     void waitsForItsUserRatherThanDropCompleteRequests() throws IOException {
-        SoftOptions few = PATIENT.toBuilder().maxHandshakes(4).build();
+        SoftOptions few = PATIENT.with(o -> o.maxHandshakes = 4);
         List<RawPeer> peers = new ArrayList<>();
         try (SoftFixture fixture = new SoftFixture(few)) {
             List<IncomingConnection> asked = new CopyOnWriteArrayList<>();
@@ -231,7 +231,7 @@ class StrangersTest {
     /** A request that is read to make room may be reported by the selector once more, with nothing left to read. */
     @Test
     void keepsARequestThatWasReadBeforeItsEventCame() throws Exception {
-        SoftOptions one = PATIENT.toBuilder().maxHandshakes(1).build();
+        SoftOptions one = PATIENT.with(o -> o.maxHandshakes = 1);
         List<IncomingConnection> asked = new CopyOnWriteArrayList<>();
         CountDownLatch held = new CountDownLatch(1);
         CountDownLatch holding = new CountDownLatch(1);
@@ -264,10 +264,10 @@ class StrangersTest {
 
     @Test
     void anAddressThatTriesKeysConnectsNoMoreForAWhile() throws IOException {
-        SoftOptions strict = SoftOptions.DEFAULTS.toBuilder()
-                .handshakeTimeoutMillis(2_000)
-                .wrongKeysPerSecond(1)
-                .build();
+        SoftOptions strict = SoftOptions.DEFAULTS.with(o -> {
+            o.handshakeTimeoutMillis = 2_000;
+            o.wrongKeysPerSecond = 1;
+        });
         try (SoftFixture fixture = new SoftFixture(strict)) {
             RegisteredMemory table = fixture.region(64, Access.REMOTE_WRITE);
             for (int i = 0; i < KeyGuesses.FREE + 20; i++) {

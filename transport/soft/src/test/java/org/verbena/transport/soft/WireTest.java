@@ -34,11 +34,11 @@ import org.verbena.transport.spi.WorkRequest;
  */
 @Timeout(240)
 class WireTest {
-    private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.toBuilder()
-            .maxHandshakes(4)
-            .stallTimeoutMillis(2_000)
-            .sharedReceiveDepth(64)
-            .build();
+    private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.with(o -> {
+        o.maxHandshakes = 4;
+        o.stallTimeoutMillis = 2_000;
+        o.sharedReceiveDepth = 64;
+    });
     private static final EndpointOptions NO_DATA = EndpointOptions.DEFAULTS;
 
     private SoftFixture fixture;
@@ -84,8 +84,8 @@ class WireTest {
 
     @Test
     void requestsMatchRfc6581() throws IOException {
-        RecordingEndpointHandler client =
-                fixture.connect(peerAddress(), EndpointOptions.DEFAULTS.withPrivateData(new byte[] {1, 2, 3}));
+        RecordingEndpointHandler client = fixture.connect(
+                peerAddress(), EndpointOptions.DEFAULTS.with(o -> o.privateData = new byte[] {1, 2, 3}));
         try (RawPeer peer = acceptPeer()) {
             // Key; S and revision 2; 7 bytes: A and B with 16 inbound, C and D with 16 outbound reads, the user's
             // three.
@@ -99,9 +99,12 @@ class WireTest {
 
     @Test
     void requestsMatchRfc5044InRevision1() throws IOException {
-        try (SoftFixture old =
-                new SoftFixture(OPTIONS.toBuilder().crc(true).mpaRevision(1).build())) {
-            RecordingEndpointHandler client = old.connect(peerAddress(), NO_DATA.withPrivateData(new byte[] {9}));
+        try (SoftFixture old = new SoftFixture(OPTIONS.with(o -> {
+            o.crc = true;
+            o.mpaRevision = 1;
+        }))) {
+            RecordingEndpointHandler client =
+                    old.connect(peerAddress(), NO_DATA.with(o -> o.privateData = new byte[] {9}));
             try (RawPeer peer = acceptPeer()) {
                 assertThat(HexFormat.of().formatHex(peer.readBytes(21)))
                         .isEqualTo(text("MPA ID Req Frame") + "4001" + "0001" + "09");
@@ -392,8 +395,10 @@ class WireTest {
 
     @Test
     void cutsLongMessagesAtTheSegmentLimit() throws IOException {
-        try (SoftFixture small =
-                new SoftFixture(OPTIONS.toBuilder().crc(true).maxFpduBytes(128).build())) {
+        try (SoftFixture small = new SoftFixture(OPTIONS.with(o -> {
+            o.crc = true;
+            o.maxFpduBytes = 128;
+        }))) {
             RegisteredMemory memory = small.region(300);
             RecordingEndpointHandler client = small.connect(peerAddress(), NO_DATA);
             try (RawPeer peer = acceptPeer()) {

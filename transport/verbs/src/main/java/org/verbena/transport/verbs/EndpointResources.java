@@ -170,24 +170,24 @@ final class EndpointResources {
         int sendSges = Math.min(
                 options.maxSges(), VerbsEndpoint.required(queuePair).sendQueue().maxSges());
         int readSges = Math.min(sendSges, Math.max(1, used.attributes().maxReadSges()));
-        return new EndpointCapabilities.Builder()
-                .sendDepth(sendDepth)
-                .receiveDepth(shared == null ? receives.depth() : shared.depth())
-                .maxSges(sendSges)
-                .maxReceiveSges(shared == null ? receives.maxSges() : shared.maxSges())
-                .maxReadSges(iwarp ? 1 : readSges)
-                .maxInlineBytes(VerbsEndpoint.required(queuePair).sendQueue().maxInlineBytes())
-                .readDepth(initiatorDepth())
-                .maxMessageBytes(maxMessageBytes)
-                .atomics(used.hasAtomics())
-                .immediateData(used.hasImmediateData())
-                // In the lab siw ends the connection on it, and soft RoCE delivers the message without reporting to the
-                // receiver that a key was invalidated; on adapters it is for memory windows, and was not tested on one.
-                .sendWithInvalidate(false)
-                .connectionMemory(windows != null)
-                .readSinkNeedsRemoteWrite(iwarp)
-                .receiveBufferBytes(RECEIVE_BUFFER_BYTES)
-                .build();
+        return EndpointCapabilities.MINIMAL.with(o -> {
+            o.sendDepth = sendDepth;
+            o.receiveDepth = shared == null ? receives.depth() : shared.depth();
+            o.maxSges = sendSges;
+            o.maxReceiveSges = shared == null ? receives.maxSges() : shared.maxSges();
+            o.maxReadSges = iwarp ? 1 : readSges;
+            o.maxInlineBytes = VerbsEndpoint.required(queuePair).sendQueue().maxInlineBytes();
+            o.readDepth = initiatorDepth();
+            o.maxMessageBytes = maxMessageBytes;
+            o.atomics = used.hasAtomics();
+            o.immediateData = used.hasImmediateData();
+            // In the lab siw ends the connection on it, and soft RoCE delivers the message without reporting to the
+            // receiver that a key was invalidated; on adapters it is for memory windows, and was not tested on one.
+            o.sendWithInvalidate = false;
+            o.connectionMemory = windows != null;
+            o.readSinkNeedsRemoteWrite = iwarp;
+            o.receiveBufferBytes = RECEIVE_BUFFER_BYTES;
+        });
     }
 
     private int initiatorDepth() {

@@ -237,9 +237,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             refuse0(full);
             return;
         }
-        capabilities = resources.capabilities().toBuilder()
-                .reportsPeerEnd(setup.reportsPeerEnd())
-                .build();
+        capabilities = resources.capabilities().with(o -> o.reportsPeerEnd = setup.reportsPeerEnd());
         state = State.PREPARED;
         setup.setStep(setup.waiting());
         try {
@@ -287,10 +285,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             drain(without);
             return;
         }
-        capabilities = known.toBuilder()
-                .readDepth(Math.min(known.readDepth(), peerReads))
-                .connectionMemory(resources.windows() != null)
-                .build();
+        capabilities = known.with(o -> {
+            o.readDepth = Math.min(known.readDepth(), peerReads);
+            o.connectionMemory = resources.windows() != null;
+        });
         bindWaiting0();
         try {
             handler.onConnected(this, privateData);

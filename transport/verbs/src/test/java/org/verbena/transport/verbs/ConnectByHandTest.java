@@ -128,9 +128,7 @@ class ConnectByHandTest {
 
     @Test
     void usesPartitionServiceLevelAndTimeoutOfTheProgram() {
-        EndpointOptions options = StubDevice.options(false, 20_000).toBuilder()
-                .ackTimeoutMicros(5000)
-                .build();
+        EndpointOptions options = StubDevice.options(false, 20_000).with(o -> o.ackTimeoutMicros = 5000);
         provider.connectByHand(
                 loop, ROCE.withPkeyIndex(3).withServiceLevel(5).withMtuBytes(1024), exchange, options, handler);
         exchange.its.complete(PEER);

@@ -95,9 +95,7 @@ class DeviceFailureTest {
     @Test
     void tellsThePeerWhenToRepeatASendOrRefuses() {
         Families.assumeNotIwarp();
-        EndpointOptions quick = StubDevice.options(false, 20_000).toBuilder()
-                .minRnrTimerMicros(600)
-                .build();
+        EndpointOptions quick = StubDevice.options(false, 20_000).with(o -> o.minRnrTimerMicros = 600);
         connect(StubDevice.ROCE, quick).awaitConnected();
         assertThat(StubDevice.call("stub_min_rnr_timer")).isEqualTo(RnrTimer.code(640));
         assertThat(connect(StubDevice.IWARP, quick).awaitDisconnected())

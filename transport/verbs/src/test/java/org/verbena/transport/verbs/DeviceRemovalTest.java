@@ -100,14 +100,14 @@ class DeviceRemovalTest {
         provider.connect(
                 loop,
                 address,
-                new EndpointOptions.Builder()
-                        .connectTimeoutMillis(20_000)
-                        .sendDepth(16)
-                        .receiveDepth(4)
-                        .maxSges(2)
-                        .maxInlineBytes(0)
-                        .sharedReceiveQueue(shared)
-                        .build(),
+                EndpointOptions.DEFAULTS.with(o -> {
+                    o.connectTimeoutMillis = 20_000;
+                    o.sendDepth = 16;
+                    o.receiveDepth = 4;
+                    o.maxSges = 2;
+                    o.maxInlineBytes = 0;
+                    o.sharedReceiveQueue = shared;
+                }),
                 handler);
         return handler;
     }

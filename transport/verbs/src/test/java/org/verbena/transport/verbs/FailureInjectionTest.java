@@ -338,16 +338,16 @@ class FailureInjectionTest {
         }
 
         private static EndpointOptions options(boolean shared) {
-            return new EndpointOptions.Builder()
-                    .connectTimeoutMillis(20_000)
-                    .sendDepth(16)
-                    .receiveDepth(4)
-                    .maxSges(2)
-                    .maxInlineBytes(0)
-                    .readDepth(4)
-                    .trafficClass(8)
-                    .sharedReceiveQueue(shared)
-                    .build();
+            return EndpointOptions.DEFAULTS.with(o -> {
+                o.connectTimeoutMillis = 20_000;
+                o.sendDepth = 16;
+                o.receiveDepth = 4;
+                o.maxSges = 2;
+                o.maxInlineBytes = 0;
+                o.readDepth = 4;
+                o.trafficClass = 8;
+                o.sharedReceiveQueue = shared;
+            });
         }
 
         /** Rejects the first request and accepts the second. On the loop. */

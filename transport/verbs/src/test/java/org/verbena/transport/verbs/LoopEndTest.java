@@ -71,11 +71,11 @@ class LoopEndTest {
 
     private RecordingEndpointHandler connect(InetSocketAddress address) {
         RecordingEndpointHandler handler = new RecordingEndpointHandler("client of " + address, loop);
-        EndpointOptions options = EndpointOptions.DEFAULTS.toBuilder()
-                .connectTimeoutMillis(60_000)
-                .sendDepth(16)
-                .receiveDepth(4)
-                .build();
+        EndpointOptions options = EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = 60_000;
+            o.sendDepth = 16;
+            o.receiveDepth = 4;
+        });
         provider.connect(loop, address, options, handler);
         return handler;
     }

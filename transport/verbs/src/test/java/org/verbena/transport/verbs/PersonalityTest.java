@@ -173,11 +173,11 @@ class PersonalityTest {
     @Test
     void refusesADemandOverTheLimit() {
         become("x722");
-        EndpointOptions many = new EndpointOptions.Builder().maxSges(5).build();
+        EndpointOptions many = EndpointOptions.DEFAULTS.with(o -> o.maxSges = 5);
         assertThat(connect(many).awaitDisconnected())
                 .isInstanceOf(ConnectionException.class)
                 .hasMessageContaining("maxSges 5 is over the limit of stub0, which is 3");
-        EndpointOptions deep = new EndpointOptions.Builder().sendDepth(5000).build();
+        EndpointOptions deep = EndpointOptions.DEFAULTS.with(o -> o.sendDepth = 5000);
         assertThat(connect(deep).awaitDisconnected()).hasMessageContaining("sendDepth 5000");
     }
 
@@ -510,8 +510,7 @@ class PersonalityTest {
     @Test
     void aKernelWithoutAckTimeoutsRefusesADemandAndIsLeftAloneOtherwise() {
         become("mlx5");
-        EndpointOptions quick =
-                EndpointOptions.DEFAULTS.toBuilder().ackTimeoutMicros(5000).build();
+        EndpointOptions quick = EndpointOptions.DEFAULTS.with(o -> o.ackTimeoutMicros = 5000);
         connected(quick);
         assertThat(StubDevice.call("stub_ack_timeout")).isEqualTo(11);
         StubDevice.fail("ack_timeout", Errno.ENOSYS, 2);
@@ -526,8 +525,7 @@ class PersonalityTest {
     @Test
     void iwarpRefusesAnAckTimeout() {
         become("erdma");
-        EndpointOptions quick =
-                EndpointOptions.DEFAULTS.toBuilder().ackTimeoutMicros(5000).build();
+        EndpointOptions quick = EndpointOptions.DEFAULTS.with(o -> o.ackTimeoutMicros = 5000);
         assertThat(connect(quick).awaitDisconnected())
                 .isInstanceOf(ConnectionException.class)
                 .hasMessageContaining("ackTimeoutMicros 5000");

@@ -114,11 +114,11 @@ class SocketChannelsTest {
 
     private RecordingEndpointHandler connectEndpoint() {
         RecordingEndpointHandler handler = new RecordingEndpointHandler("endpoint", loop);
-        EndpointOptions options = EndpointOptions.DEFAULTS.toBuilder()
-                .connectTimeoutMillis(60_000)
-                .sendDepth(16)
-                .receiveDepth(4)
-                .build();
+        EndpointOptions options = EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = 60_000;
+            o.sendDepth = 16;
+            o.receiveDepth = 4;
+        });
         provider.connect(loop, StubDevice.ROCE, options, handler);
         handler.awaitConnected();
         return handler;

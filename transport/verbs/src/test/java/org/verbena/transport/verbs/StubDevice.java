@@ -145,15 +145,15 @@ final class StubDevice {
 
     /** What its devices have room for. */
     static EndpointOptions options(boolean shared, int timeoutMillis) {
-        return new EndpointOptions.Builder()
-                .connectTimeoutMillis(timeoutMillis)
-                .sendDepth(16)
-                .receiveDepth(4)
-                .maxSges(2)
-                .maxInlineBytes(0)
-                .readDepth(4)
-                .sharedReceiveQueue(shared)
-                .build();
+        return EndpointOptions.DEFAULTS.with(o -> {
+            o.connectTimeoutMillis = timeoutMillis;
+            o.sendDepth = 16;
+            o.receiveDepth = 4;
+            o.maxSges = 2;
+            o.maxInlineBytes = 0;
+            o.readDepth = 4;
+            o.sharedReceiveQueue = shared;
+        });
     }
 
     /** Calls a function whose arguments are int, long or String, and gives what it returns as an int. */

@@ -145,14 +145,15 @@ class MessageConnectionAllocationTest {
     /** Moves a send's bytes when it is posted; completions wait in arrays. */
     private final class Loopback implements Endpoint {
         private static final int DEPTH = 64;
-        private static final EndpointCapabilities CAPABILITIES = new EndpointCapabilities.Builder()
-                .sendDepth(DEPTH)
-                .receiveDepth(DEPTH)
-                .maxSges(4)
-                .maxReadSges(4)
-                .readDepth(4)
-                .maxMessageBytes(1 << 20)
-                .build();
+        private static final EndpointCapabilities CAPABILITIES = EndpointCapabilities.MINIMAL.with(o -> {
+            o.sendDepth = DEPTH;
+            o.receiveDepth = DEPTH;
+            o.maxSges = 4;
+            o.maxReceiveSges = 4;
+            o.maxReadSges = 4;
+            o.readDepth = 4;
+            o.maxMessageBytes = 1 << 20;
+        });
 
         private Loopback peer;
         private EndpointHandler handler;

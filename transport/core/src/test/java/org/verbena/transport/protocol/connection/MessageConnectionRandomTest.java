@@ -161,21 +161,20 @@ class MessageConnectionRandomTest {
 
         private Party party(String name, Role role, SimulatedEndpoint endpoint) {
             int bufferBytes = 64 + random.nextInt(random.nextBoolean() ? 64 : 4000);
-            MessageOptions options = new MessageOptions.Builder()
-                    .framing(stream ? Framing.STREAM : Framing.MESSAGE)
-                    .receiveDepth(
-                            random.nextInt(3) == 0
-                                    ? MessageOptions.DEVICE_DEFAULT
-                                    : Math.max(3, endpoint.device.receiveDepth() - random.nextInt(2)))
-                    .receiveBufferBytes(bufferBytes)
-                    .maxMessageBytes(1 << 20)
-                    .rendezvousThresholdBytes(
-                            random.nextInt(3) == 0 ? Integer.MAX_VALUE : random.nextInt(2 * largest + 1))
-                    .maxRendezvous(1 + random.nextInt(4))
-                    .maxInlineBytes(random.nextBoolean() ? Integer.MAX_VALUE : 0)
-                    .registerThresholdBytes(random.nextInt(2 * largest + 1))
-                    .keepAliveMillis(random.nextInt(3) == 0 ? 1000 : 0)
-                    .build();
+            MessageOptions options = MessageOptions.DEFAULTS.with(o -> {
+                o.framing = stream ? Framing.STREAM : Framing.MESSAGE;
+                o.receiveDepth = random.nextInt(3) == 0
+                        ? MessageOptions.DEVICE_DEFAULT
+                        : Math.max(3, endpoint.device.receiveDepth() - random.nextInt(2));
+                o.receiveBufferBytes = bufferBytes;
+                o.maxMessageBytes = 1 << 20;
+                o.rendezvousThresholdBytes =
+                        random.nextInt(3) == 0 ? Integer.MAX_VALUE : random.nextInt(2 * largest + 1);
+                o.maxRendezvous = 1 + random.nextInt(4);
+                o.maxInlineBytes = random.nextBoolean() ? Integer.MAX_VALUE : 0;
+                o.registerThresholdBytes = random.nextInt(2 * largest + 1);
+                o.keepAliveMillis = random.nextInt(3) == 0 ? 1000 : 0;
+            });
             EnumSet<Access> access = EnumSet.of(Access.LOCAL_WRITE);
             if (random.nextBoolean()) {
                 access.add(Access.REMOTE_READ);

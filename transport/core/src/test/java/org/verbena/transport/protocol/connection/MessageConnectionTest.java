@@ -1025,11 +1025,11 @@ class MessageConnectionTest extends SimulatedPair {
     private void cutOff(String reason, Consumer<Rogue> misdeed) throws Exception {
         network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
         Rogue rogue = rogue(
-                OPTIONS.toBuilder()
-                        .maxRendezvous(2)
-                        .maxInlineBytes(0)
-                        .registerThresholdBytes(0)
-                        .build(),
+                OPTIONS.with(o -> {
+                    o.maxRendezvous = 2;
+                    o.maxInlineBytes = 0;
+                    o.registerThresholdBytes = 0;
+                }),
                 frames -> {});
         settle();
         assertThat(left.active).as("connected before: " + reason).isEqualTo(1);

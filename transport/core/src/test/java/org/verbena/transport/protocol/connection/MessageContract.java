@@ -114,13 +114,13 @@ public abstract class MessageContract {
 
     @Test
     void everyMessageArrivesThroughQueuesOfTheLeastDepth() {
-        EndpointOptions least = new EndpointOptions.Builder()
-                .sendDepth(3)
-                .receiveDepth(3)
-                .maxSges(2)
-                .maxInlineBytes(0)
-                .readDepth(1)
-                .build();
+        EndpointOptions least = EndpointOptions.DEFAULTS.with(o -> {
+            o.sendDepth = 3;
+            o.receiveDepth = 3;
+            o.maxSges = 2;
+            o.maxInlineBytes = 0;
+            o.readDepth = 1;
+        });
         traffic(OPTIONS.withReceives(3, 256).withMaxMessageBytes(1 << 20), least, false);
     }
 
@@ -166,7 +166,7 @@ public abstract class MessageContract {
     }
 
     private static EndpointOptions shared() {
-        return ENDPOINT.toBuilder().sharedReceiveQueue(true).build();
+        return ENDPOINT.with(o -> o.sharedReceiveQueue = true);
     }
 
     /**
@@ -261,7 +261,9 @@ public abstract class MessageContract {
                 Talker talker = new Talker(Role.ACCEPTOR, options, new Random(seed + talkers.size()), talkers.size());
                 talker.start(group.next());
                 talker.endpoint = incoming.accept(
-                        talker.loop, endpointOptions.withPrivateData(PrivateData.of(options)), talker.connection);
+                        talker.loop,
+                        endpointOptions.with(o -> o.privateData = PrivateData.of(options)),
+                        talker.connection);
                 accepted.add(talker);
             }
 
@@ -285,7 +287,7 @@ public abstract class MessageContract {
                     .connect(
                             client.loop,
                             listening.address(),
-                            endpointOptions.withPrivateData(PrivateData.of(options)),
+                            endpointOptions.with(o -> o.privateData = PrivateData.of(options)),
                             client.connection);
             Talker server = Patience.take("a connection", listening.accepted());
             client.other = server;

@@ -99,19 +99,20 @@ final class SimulatedEndpoint implements Endpoint {
         } else {
             shared = device.sharedDepth() > 0 ? new Shared(device.sharedDepth(), domain) : null;
         }
-        capabilities = new EndpointCapabilities.Builder()
-                .sendDepth(device.sendDepth())
-                .receiveDepth(device.receiveDepth())
-                .maxSges(device.maxSges())
-                .maxReadSges(device.maxReadSges())
-                .maxInlineBytes(device.maxInlineBytes())
-                .readDepth(device.readDepth())
-                .maxMessageBytes(1L << 31)
-                .atomics(!device.iwarp())
-                .immediateData(!device.iwarp())
-                .sendWithInvalidate(true)
-                .readSinkNeedsRemoteWrite(device.iwarp())
-                .build();
+        capabilities = EndpointCapabilities.MINIMAL.with(o -> {
+            o.sendDepth = device.sendDepth();
+            o.receiveDepth = device.receiveDepth();
+            o.maxSges = device.maxSges();
+            o.maxReceiveSges = device.maxSges();
+            o.maxReadSges = device.maxReadSges();
+            o.maxInlineBytes = device.maxInlineBytes();
+            o.readDepth = device.readDepth();
+            o.maxMessageBytes = 1L << 31;
+            o.atomics = !device.iwarp();
+            o.immediateData = !device.iwarp();
+            o.sendWithInvalidate = true;
+            o.readSinkNeedsRemoteWrite = device.iwarp();
+        });
     }
 
     private final class Work {
