@@ -409,7 +409,7 @@ class PersonalityTest {
     @Test
     void theTypeOfServiceIsPartOfTheRoute() {
         become("mlx5-ib");
-        connected(EndpointOptions.DEFAULTS.toBuilder().trafficClass(0x68).build());
+        connected(EndpointOptions.DEFAULTS.with(o -> o.trafficClass = 0x68));
         assertThat(StubDevice.call("stub_type_of_service")).isEqualTo(0x68);
     }
 
