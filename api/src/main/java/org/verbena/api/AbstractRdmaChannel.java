@@ -400,7 +400,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         connection.sending0();
         if (!open.isWritable() && open.queuedBytes() > 0) {
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
-            // to tell
+            // to report
         }
         outboundBridge.handOverFlushed(outbound, open);
         send0(open);
@@ -514,7 +514,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     /** Ends the connection for a failure that is reported to promises, not to the pipeline as well. */
-    final void tellPromisesAlone0(Throwable cause) {
+    final void abortForPromises0(Throwable cause) {
         localFailure = cause;
     }
 

@@ -113,7 +113,7 @@ final class ChannelHost
 
     @Override
     public void abortLocally0(Throwable cause) {
-        channel.tellPromisesAlone0(cause);
+        channel.abortForPromises0(cause);
         abort0(cause);
     }
 

@@ -46,7 +46,7 @@ final class PlainSocketChannel extends NioSocketChannel {
                         Carrier.TCP,
                         firstBytes.hasRemaining()
                                 ? "its first bytes are not an MPA request"
-                                : "it sent nothing that would tell its protocol"));
+                                : "it sent nothing that identifies its protocol"));
         account.plainBegan();
         closeFuture().addListener(closed -> account.plainEnded());
     }

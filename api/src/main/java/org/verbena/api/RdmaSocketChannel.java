@@ -52,8 +52,8 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     private volatile boolean outputShutdown;
 
     // Confined to the event loop.
-    private boolean inputShutdownReadTold;
-    private final CauseMemo told = new CauseMemo(RdmaSocketChannel::asSocketsSay);
+    private boolean inputShutdownReadFired;
+    private final CauseMemo translations = new CauseMemo(RdmaSocketChannel::asSocketsSay);
 
     /** Creates a channel to connect with, for a bootstrap. */
     public RdmaSocketChannel() {
@@ -213,8 +213,8 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     @Override
     protected void doBeginRead() {
         super.doBeginRead();
-        if (inputShutdown && !inputShutdownReadTold) {
-            inputShutdownReadTold = true;
+        if (inputShutdown && !inputShutdownReadFired) {
+            inputShutdownReadFired = true;
             eventLoop().execute(() -> {
                 if (isOpen()) {
                     pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
@@ -245,8 +245,8 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
             if (!inputShutdown) {
                 tellInputShutdown0();
             }
-            if (!inputShutdownReadTold) { // what a socket's next read would report, before this channel closes
-                inputShutdownReadTold = true;
+            if (!inputShutdownReadFired) { // what a socket's next read would report, before this channel closes
+                inputShutdownReadFired = true;
                 pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
             }
         }
@@ -290,16 +290,16 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
         if (!(cause instanceof RdmaException)) {
             return cause;
         }
-        ConnectException told = cause instanceof ConnectionException.TimedOut
+        ConnectException translated = cause instanceof ConnectionException.TimedOut
                 ? new ConnectTimeoutException(cause.getMessage())
                 : new ConnectException(cause.getMessage());
-        told.initCause(cause);
-        return told;
+        translated.initCause(cause);
+        return translated;
     }
 
     @Override
     Throwable forHandlers0(Throwable cause) {
-        return told.of(translate0(cause));
+        return translations.of(translate0(cause));
     }
 
     /** A connection that ended without CLOSE counts as reset; programs look for that word in the message. */

@@ -391,7 +391,7 @@ class RdmaLadderTest {
             Throwable failure = failure(address, hedged(NEVER));
             assertThat(failure)
                     .isInstanceOf(ConnectException.class)
-                    .hasMessageContaining("no rung of the ladder came up")
+                    .hasMessageContaining("no rung of the ladder connected")
                     .hasMessageContaining("better: ")
                     .hasMessageContaining("nobody is at home")
                     .hasMessageContaining("soft: ")

@@ -70,7 +70,7 @@ public record LadderResult(InetSocketAddress address, String rung, List<Passed> 
     public String reason() {
         return passed.isEmpty()
                 ? "the first rung of the ladder"
-                : "the best rung of the ladder that came up; "
+                : "the best rung of the ladder that connected; "
                         + passed.stream().map(Passed::toString).collect(Collectors.joining("; "));
     }
 }

@@ -45,14 +45,14 @@ public final class ConnectAttempt {
 
     /** The connection is established. Returns false if the attempt was already given up. */
     public boolean succeed() {
-        ChannelPromise told = end();
-        return told != null && told.trySuccess();
+        ChannelPromise ended = end();
+        return ended != null && ended.trySuccess();
     }
 
     /** The attempt failed. Returns false if it had already ended. */
     public boolean fail(Throwable cause) {
-        ChannelPromise told = end();
-        return told != null && told.tryFailure(cause);
+        ChannelPromise ended = end();
+        return ended != null && ended.tryFailure(cause);
     }
 
     /** The attempt was cancelled: there is nobody to notify. */

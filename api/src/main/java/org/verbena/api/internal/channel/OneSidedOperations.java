@@ -142,7 +142,7 @@ public final class OneSidedOperations {
             } catch (RejectedExecutionException ended) {
                 ClosedChannelException closed = new ClosedChannelException();
                 closed.initCause(ended);
-                operation.letGo();
+                operation.releaseMemory();
                 operation.tryFailure(closed);
             }
         }
@@ -233,7 +233,7 @@ public final class OneSidedOperations {
         abstract void take();
 
         /** Releases all memory, after {@link #take}. Called once. */
-        void letGo() {
+        void releaseMemory() {
             ByteBuf pooled = pooledScratch;
             pooledScratch = null;
             if (pooled != null) {
@@ -326,7 +326,7 @@ public final class OneSidedOperations {
                 failure = thrown;
             }
             try {
-                letGo();
+                releaseMemory();
             } catch (RuntimeException releasedByOthers) {
                 failure = failure == null ? releasedByOthers : failure;
             }
@@ -382,8 +382,8 @@ public final class OneSidedOperations {
         }
 
         @Override
-        void letGo() {
-            super.letGo();
+        void releaseMemory() {
+            super.releaseMemory();
             local.release();
         }
 
@@ -496,8 +496,8 @@ public final class OneSidedOperations {
         }
 
         @Override
-        void letGo() {
-            super.letGo();
+        void releaseMemory() {
+            super.releaseMemory();
             Bounce used = bounce;
             bounce = null;
             if (used != null) {

@@ -52,12 +52,12 @@ public final class OutboundBridge {
     }
 
     /**
-     * Stands for a message without bytes. Netty puts {@link Unpooled#EMPTY_BUFFER} in place of a message that was
-     * cancelled; with this one instead, the two can be told apart.
+     * Stands for a message without bytes. Netty replaces a cancelled message by {@link Unpooled#EMPTY_BUFFER}; this
+     * buffer distinguishes an empty message from that.
      */
     public static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
 
-    /** Which of a {@code ChannelOutboundBuffer}'s flags tells that credits have run out. */
+    /** The flag of a {@code ChannelOutboundBuffer} for credits that have run out. */
     public static final int CREDIT_FLAG = 1;
 
     private final Host host;

@@ -97,7 +97,7 @@ public final class DatagramGroups {
             }
             groups.put(address, group);
         } else if (source == null && group.wanted.isEmpty()) {
-            tell(group, promise);
+            report(group, promise);
             return;
         } else if (source == null || group.wanted.isEmpty()) {
             promise.tryFailure(new IllegalStateException("the group " + address.getHostAddress() + " was joined for "
@@ -108,10 +108,10 @@ public final class DatagramGroups {
             group.wanted.add(source);
         }
         countFilters();
-        tell(group, promise);
+        report(group, promise);
     }
 
-    private static void tell(Group group, ChannelPromise promise) {
+    private static void report(Group group, ChannelPromise promise) {
         List<ChannelPromise> joining = group.joining;
         if (joining == null) {
             promise.trySuccess();

@@ -539,7 +539,7 @@ public final class LadderConnect<C extends Channel> {
         String reasons = reasons(passed);
         String minimum = options.minimumRung();
         Exception failure = kind.failure(
-                "connect to " + address + ": no rung of the ladder came up"
+                "connect to " + address + ": no rung of the ladder connected"
                         + (minimum == null ? "" : ", and none below " + minimum + " is allowed") + ": " + reasons,
                 isTimeout0());
         for (Rung rung : rungs) {

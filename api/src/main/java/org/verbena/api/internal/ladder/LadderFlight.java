@@ -20,7 +20,7 @@ final class LadderFlight extends Event {
     @Nullable String remoteAddress;
 
     @Label("Rung")
-    @Description("What carries the connection; empty if nothing came up")
+    @Description("What carries the connection; empty if no rung connected")
     @Nullable String rung;
 
     @Label("Passed")

@@ -24,7 +24,7 @@ final class LadderMoveFlight extends Event {
     @Nullable String from;
 
     @Label("To")
-    @Description("The rung that came up")
+    @Description("The rung that connected")
     @Nullable String to;
 
     @Label("Moved")
