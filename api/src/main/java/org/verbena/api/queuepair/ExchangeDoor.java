@@ -14,9 +14,9 @@ import org.verbena.transport.QueuePairEnd;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
- * Where a {@link TcpQueuePairExchange} waits for its peer. Others connect as well: port scanners, load balancers,
- * programs with a wrong port. So each connection has a thread that reads what it says, and the first that says what a
- * peer says is the peer. The others are closed, and harm nothing.
+ * Where a {@link TcpQueuePairExchange} waits for its peer. Others may connect as well: port scanners, load balancers,
+ * programs with a wrong port. So each connection has a thread that reads from it, and the first connection with a valid
+ * message is the peer's. The others are closed, without harm.
  */
 final class ExchangeDoor {
     private static final Logger LOG = LoggerFactory.getLogger(TcpQueuePairExchange.class);

@@ -35,7 +35,7 @@ import org.verbena.transport.QueuePairExchange;
 public final class TcpQueuePairExchange implements QueuePairExchange, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(TcpQueuePairExchange.class);
 
-    /** Each end's last word: its queue pair is connected. */
+    /** The last byte of each end: its queue pair is connected. */
     private static final byte READY = 1;
 
     private final @Nullable InetSocketAddress server;
@@ -57,7 +57,7 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
     }
 
     /**
-     * The end that connects to a peer which accepts: {@link #accepting}.
+     * Creates the end that connects to a peer which accepts: {@link #accepting}.
      *
      * @param server the peer's TCP address, resolved
      * @return an exchange, which does nothing yet
@@ -70,9 +70,9 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
     }
 
     /**
-     * The end that accepts one peer. It listens when this returns, and accepts connections while the channel connects,
-     * until the first of them has said what a peer says. Others are closed: a port scanner, a silent connection or a
-     * peer with another protocol costs nothing but a line in the log.
+     * Creates the end that accepts one peer. It listens when this returns, and accepts connections while the channel
+     * connects, until one of them sends a valid end. The others are closed: a port scanner, a silent connection or a
+     * peer with another protocol costs only a line in the log.
      *
      * @param local the TCP address to listen at; port 0 selects any free port
      * @return an exchange; close it if no channel is connected with it
@@ -173,7 +173,7 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
         peer.getOutputStream().write(bytes);
     }
 
-    /** What a peer says first. Blocks. */
+    /** Reads the peer's end. Blocks. */
     static QueuePairEnd readEnd(Socket peer) throws IOException {
         byte[] head = read(peer, QueuePairEnd.LEAST_BYTES);
         byte[] rest = read(peer, QueuePairEnd.privateDataBytes(head));

@@ -15,7 +15,7 @@ import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** A rung that does not come up: another provider, whose connections all go to one address. */
+/** A rung that does not connect: another provider, whose connections all go to one address. */
 final class Detour implements RdmaProvider {
     private final RdmaProvider inner;
     private final String name;

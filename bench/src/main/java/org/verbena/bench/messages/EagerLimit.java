@@ -29,8 +29,8 @@ import org.verbena.bench.JavaProcess;
  * around it, once all of them eager (in fragments above the receive buffer), once all by rendezvous, in turns between
  * the same two processes.
  *
- * <p>The limit that suits a machine is the size from which on rendezvous is the faster one, alone and with several
- * under way.
+ * <p>The limit that suits a machine is the size above which rendezvous is faster, both for single messages and with
+ * several under way.
  */
 @SuppressWarnings("CatchAndPrintStackTrace") // a measuring program
 public final class EagerLimit {
@@ -188,7 +188,7 @@ public final class EagerLimit {
         return sorted[sorted.length / 2];
     }
 
-    /** One measurement; its loop's alone until it is done. */
+    /** One measurement; only its loop uses it until it is done. */
     private static final class Run {
         final Histogram times = new Histogram(60_000_000_000L, 3);
         final CompletableFuture<Run> done = new CompletableFuture<>();

@@ -8,7 +8,7 @@ import org.HdrHistogram.Histogram;
  * A contender asks it when to send and tells it what came back; all timing and checking is here, the same for all.
  *
  * <p>The message with sequence number s is {@link #payload} with s in its first 8 bytes (big endian). The contender
- * copies it from there into whatever it sends from, anew for each message.
+ * copies it from there into its send buffer, again for each message.
  *
  * <p>Threads: {@link #next()} by one thread at a time, {@link #echoed} by one thread at a time; the two may differ.
  */

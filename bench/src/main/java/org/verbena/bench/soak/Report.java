@@ -32,7 +32,7 @@ final class Report {
     /** For a crowd of channels, each of which takes some KiB of it. */
     private static final String CROWDED_SERVER_HEAP = "-Xmx96m";
 
-    /** Of a server without descriptors: its JVM alone takes half of them. */
+    /** The descriptors of a server that runs out of them: its JVM takes half of them. */
     private static final int DESCRIPTORS = 160;
 
     private static final int WORKERS = 4;

@@ -10,7 +10,7 @@ import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
 
-/** The server of {@link Report}: sends back what it gets, and tells its state for each line of its standard input. */
+/** The server of {@link Report}: sends back what it gets, and prints its state for each line of its standard input. */
 final class ReportServer {
     static final String READY = "report server at port ";
     static final String STATE = "state ";

@@ -35,8 +35,8 @@ import org.verbena.transport.RemoteMemory;
 
 /**
  * Messages, requests, streams and one-sided operations between this process and another one, which is killed, stopped
- * and cut off meanwhile. Each future must have one outcome, each message that comes must be the next one, what is read
- * must be what was written, and in the end everything must be back. See bench/README.md.
+ * and cut off during the run. Each future must complete once, each message must arrive in order, reads must return what
+ * was written, and in the end all resources must be released. See bench/README.md.
  */
 public final class Soak {
     /** The token of a channel's memory, at the server. */

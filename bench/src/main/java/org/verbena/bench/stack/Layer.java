@@ -15,7 +15,7 @@ interface Layer {
     /**
      * Echoes messages from now on, {@link Series#window} of them out at a time, until the series is over.
      *
-     * @param series is told of each echo, on the thread of the two ends
+     * @param series gets each echo, on the thread of the two ends
      */
     void start(Series series);
 }

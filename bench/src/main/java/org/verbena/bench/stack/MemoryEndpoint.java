@@ -163,7 +163,7 @@ final class MemoryEndpoint implements Endpoint {
         return null;
     }
 
-    /** Nothing is told of what is registered. */
+    /** Does nothing: no device has to know registered memory. */
     private static final class Memory implements MemoryDomain {
         @Override
         public RegisteredMemory register(MemorySegment segment, Set<Access> access) {

@@ -6,7 +6,7 @@ import java.util.function.Predicate;
 import picocli.CommandLine;
 import picocli.CommandLine.ParseResult;
 
-/** What commands print when they cannot do what they were asked to: one line that says what to do, if there is one. */
+/** The error messages of commands: one line, which says what to do if there is something to do. */
 final class Complaints {
     private final List<String> names;
     private final Predicate<Exception> needsNoStackTrace;
@@ -49,10 +49,7 @@ final class Complaints {
         return CommandLine.ExitCode.USAGE;
     }
 
-    /**
-     * Prints one line for failures that a user can do something about, and a stack trace as well for others or with
-     * {@code -v}.
-     */
+    /** Prints one line for failures that a user can act on, and a stack trace as well for others or with {@code -v}. */
     int explain(Exception failure, CommandLine command, ParseResult parsed) {
         boolean ours = needsNoStackTrace.test(failure);
         String name = withoutRoot(command.getCommandSpec().qualifiedName());

@@ -11,7 +11,9 @@ import java.util.function.Function;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 
-/** The help of a command that consists of others: it lists them in groups, those too that have not been built. */
+/**
+ * The help of a command that consists of others: it lists them in groups, including commands that have not been built.
+ */
 final class GroupedHelp {
     private final Map<String, List<String>> groups;
     private final Function<String, Class<?>> commands;
@@ -34,7 +36,7 @@ final class GroupedHelp {
         root.getHelpSectionMap().put(SECTION_KEY_COMMAND_LIST, this::list);
     }
 
-    /** Names the command's place also where no command has been built. */
+    /** Shows the command's place even if no command has been built. */
     private static String synopsis(CommandLine.Help help) {
         String synopsis = help.synopsis(help.synopsisHeadingLength());
         return help.subcommands().isEmpty()

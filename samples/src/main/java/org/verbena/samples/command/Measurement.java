@@ -20,14 +20,14 @@ public final class Measurement {
     /**
      * An operation that is measured.
      *
-     * @param <E> what it throws besides
+     * @param <E> a further exception that it throws
      */
     @FunctionalInterface
     public interface Step<E extends Exception> {
         void run() throws InterruptedException, E;
     }
 
-    /** Runs an operation so many times, one after the other. */
+    /** Runs an operation a number of times, one after the other. */
     public static <E extends Exception> Measurement of(int count, Step<E> step) throws InterruptedException, E {
         Measurement times = new Measurement();
         long beganNanos = System.nanoTime();

@@ -23,8 +23,8 @@ import java.util.HexFormat;
  *   to any of them, instead of OK:              the file is discarded                       <-- FAILED | reason, UTF-8
  * }</pre>
  *
- * <p>One connection carries one file after the other. The content leaves the file into registered memory and goes from
- * there into the receiver's registered memory and into its file; nothing in between copies it.
+ * <p>One connection carries one file after the other. The content is read from the file into registered memory, sent
+ * into the receiver's registered memory and written from there to its file, without further copies.
  */
 final class FileTransfer {
     // None of them is a kind of another sample's messages, so that a sender recognises an answer that is not from
@@ -39,7 +39,7 @@ final class FileTransfer {
     /** The most content of a message. */
     static final int CHUNK_BYTES = 1 << 20;
 
-    /** How many messages are under way at once: what both ends need of memory, however long the file is. */
+    /** How many messages are under way at once, which bounds the memory of both ends for files of any length. */
     static final int WINDOW = 8;
 
     static final int HASH_BYTES = 32;
@@ -57,7 +57,7 @@ final class FileTransfer {
         }
     }
 
-    /** Makes sure that a name that came from a peer names a file directly in a directory. */
+    /** Makes sure that a peer's name denotes a file directly in a directory. */
     static void checkName(String name) throws IOException {
         if (name.isEmpty()
                 || name.equals(".")
@@ -83,7 +83,7 @@ final class FileTransfer {
         return ByteBuffer.allocate(1 + reason.length).put(FAILED).put(reason).array();
     }
 
-    /** What both ends print of a file that has arrived. */
+    /** The line that both ends print for a file that has arrived. */
     static String report(long bytes, byte[] hash) {
         return ", " + bytes + (bytes == 1 ? " byte" : " bytes") + ", SHA-256 "
                 + HexFormat.of().formatHex(hash);

@@ -21,8 +21,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file that one connection is sending. It has a name of its own until all of it is there and right. Any thread:
- * requests of a connection are handled side by side, and take turns here.
+ * The file that one connection is sending. It has a temporary name until it is complete and correct. Any thread:
+ * requests of a connection are handled concurrently, and take turns here.
  */
 final class IncomingFile implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(IncomingFile.class);
@@ -35,7 +35,7 @@ final class IncomingFile implements AutoCloseable {
     private @Nullable Path part;
     private @Nullable FileChannel file;
 
-    /** Why it failed: requests that were under way get the same answer. */
+    /** Why it failed: requests under way get the same answer. */
     private @Nullable IOException failure;
 
     private boolean closed;
@@ -51,7 +51,7 @@ final class IncomingFile implements AutoCloseable {
         this.received = received;
     }
 
-    /** Does what a request asks for, and returns the reply. */
+    /** Handles a request, and returns the reply. */
     synchronized byte[] handle(ByteBuf request) {
         try {
             byte kind = request.readByte();
@@ -98,7 +98,7 @@ final class IncomingFile implements AutoCloseable {
         file = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
     }
 
-    /** Straight out of the memory that it was received in. */
+    /** Writes content directly from the memory in which it was received. */
     private static void write(FileChannel open, long offsetBytes, ByteBuf content) throws IOException {
         for (long at = offsetBytes; content.isReadable(); ) {
             at += content.readBytes(open, at, content.readableBytes());
@@ -119,7 +119,7 @@ final class IncomingFile implements AutoCloseable {
         if (overwrite) {
             Files.move(whole, name, StandardCopyOption.ATOMIC_MOVE); // there is one file of this name at any time
         } else {
-            Files.move(whole, name); // fails if it has come to be there meanwhile
+            Files.move(whole, name); // fails if the target has been created in the meantime
         }
         discard();
         received.accept("received " + name + FileTransfer.report(bytes, expected));

@@ -77,7 +77,7 @@ public final class RecvFile implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** The receiver. Its handlers write to disk, which blocks, and so run on virtual threads. */
+    /** The receiver. Its handlers run on virtual threads, since writing to disk blocks. */
     static RdmaServer bind(
             String provider, String host, int port, Path directory, boolean overwrite, Consumer<String> received) {
         return RdmaServer.builder()

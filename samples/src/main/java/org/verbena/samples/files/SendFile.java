@@ -62,7 +62,7 @@ public final class SendFile implements Callable<Integer> {
         return failed == 0 ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
     }
 
-    /** Sends a file and returns what there is to say of it. A window of messages is under way while this reads on. */
+    /** Sends a file and returns the line to print. A window of messages is under way while this keeps reading. */
     private static String send(RdmaClient client, Path path) throws IOException, InterruptedException {
         if (Files.exists(path) && !Files.isRegularFile(path)) {
             throw new IOException(path + ": not a regular file; send-file sends files, no directories or devices");
@@ -84,7 +84,7 @@ public final class SendFile implements Callable<Integer> {
                 check(underWay.remove());
             }
             byte[] whole = hash.digest();
-            // The receiver reads all of it before it answers. Keepalive detects a dead one.
+            // The receiver reads the whole file before it answers. Keepalive detects a dead one.
             Duration timeout = Duration.ofMinutes(1).plusMillis(sizeBytes / 20_000); // 20 MB/s
             check(client.request(Unpooled.wrappedBuffer(new byte[] {FileTransfer.END}, whole), timeout));
             return FileTransfer.report(sizeBytes, whole);
@@ -93,7 +93,7 @@ public final class SendFile implements Callable<Integer> {
         }
     }
 
-    /** Reads a part of the file, straight into registered memory. */
+    /** Reads a part of the file, directly into registered memory. */
     private static ByteBuf read(RdmaClient client, FileChannel file, long atBytes, int bytes, MessageDigest hash)
             throws IOException {
         ByteBuf message = client.channel().alloc().directBuffer(1 + Long.BYTES + bytes);
@@ -113,7 +113,7 @@ public final class SendFile implements Callable<Integer> {
         }
     }
 
-    /** Waits for an answer, and makes sure that it is one of success. */
+    /** Waits for an answer, and fails unless it reports success. */
     private static void check(Future<ByteBuf> asked) throws InterruptedException {
         if (!asked.await().isSuccess()) {
             throw new CommandFailure("not sent: " + asked.cause(), asked.cause());

@@ -9,7 +9,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code kv-client bench}: shows that the server's program has no part in gets. */
+/** {@code kv-client bench}: shows that gets do not involve the server's program. */
 @Command(
         name = "bench",
         description = "Puts and gets the key 'bench', once and again, and prints the times and how many requests the"

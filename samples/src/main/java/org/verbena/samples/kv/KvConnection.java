@@ -13,8 +13,8 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.transport.RemoteMemory;
 
 /**
- * A client of {@code kv-server}: reads its memory, and asks it for the rest. {@link KvFormat} has the protocol. Any
- * thread that may wait.
+ * A client of {@code kv-server}: reads its memory, and sends it requests to change values. {@link KvFormat} has the
+ * protocol. Any thread that may wait.
  */
 final class KvConnection implements AutoCloseable {
     /** How often a get reads before it gives up. */

@@ -7,8 +7,8 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code kv-server} and {@code kv-client} agree on. A client reads the server's memory by itself; it changes
- * values by asking the server.
+ * The formats of {@code kv-server} and {@code kv-client}. A client reads the server's memory by itself; to change
+ * values it sends requests to the server.
  *
  * <p><b>The memory</b>, which clients may only read: slots of the same length, little endian. An empty one begins with
  * zeros. A key is in one of the {@value #PROBES} slots that begin with the one of its hash: in the first that had no
@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  *   key length 4 | value length 4 | key | value | CRC-32C of all before it 4
  * }</pre>
  *
- * <p><b>get</b> is an RDMA READ of a slot, and of the next if another key is there; the server's program takes no part.
- * Nothing says in what order an adapter reads bytes that a processor is writing. So what was read counts only if its
- * checksum is right. Otherwise the read was torn, and is repeated.
+ * <p><b>get</b> is an RDMA READ of a slot, and of the next if it holds another key, without the server's program. The
+ * order in which an adapter reads bytes that a processor is writing is not defined. So the result counts only if its
+ * checksum is correct. Otherwise the read was torn, and is repeated.
  *
  * <p><b>Requests</b>, messages of the short form of the API; big endian:
  *
@@ -40,7 +40,7 @@ final class KvFormat {
 
     static final int MAX_KEY_BYTES = 255;
 
-    /** How many slots a key can be in. */
+    /** In how many slots a key can be. */
     static final int PROBES = 16;
 
     private static final int HEADER_BYTES = 8;
@@ -55,7 +55,7 @@ final class KvFormat {
             return new Geometry(slots, (bytes + 7) & ~7);
         }
 
-        /** The last keys' other slots are behind the end. */
+        /** Extra slots behind the end, for keys whose hash is near it. */
         long memoryBytes() {
             return (slots + PROBES - 1L) * slotBytes;
         }
@@ -70,9 +70,9 @@ final class KvFormat {
         }
     }
 
-    /** What is in a slot. */
+    /** The content of a slot. */
     record Item(byte[] key, byte[] value) {
-        /** In an empty one. */
+        /** The content of an empty slot. */
         static final Item NONE = new Item(new byte[0], new byte[0]);
 
         boolean isNone() {

@@ -81,7 +81,9 @@ public final class KvServer implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** Answers requests. Runs on the event loops of all connections: a put is so short that others may wait for it. */
+    /**
+     * Answers requests. Runs on the event loops of all connections: a put is so short that other loops may wait for it.
+     */
     static MessageHandler handler(KvStore store) {
         AtomicLong requests = new AtomicLong();
         return (exchange, request) -> {

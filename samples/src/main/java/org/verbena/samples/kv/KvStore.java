@@ -15,8 +15,8 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 
 /**
- * The key-value server's memory, as {@link KvFormat} describes it. Any thread; one at a time changes it, and adapters
- * read it at any time.
+ * The key-value server's memory, as {@link KvFormat} describes it. Any thread; only one at a time changes it, and
+ * adapters read it at any time.
  */
 final class KvStore {
     private static final int PAGE_BYTES = 4096;
@@ -53,7 +53,7 @@ final class KvStore {
                 .remote();
     }
 
-    /** A slot that a key can be in. */
+    /** A slot in which a key can be. */
     ByteBuffer slot(byte[] key, int probe) {
         return memory.asSlice(geometry.offsetOf(key, probe), geometry.slotBytes())
                 .asByteBuffer();

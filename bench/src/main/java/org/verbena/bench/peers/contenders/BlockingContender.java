@@ -27,7 +27,7 @@ import org.verbena.sockets.RdmaServerSocketFactory;
 import org.verbena.sockets.RdmaSocketFactory;
 
 /**
- * The JDK alone, blocking: java.net.Socket with buffered streams, of the JDK's or Verbena's, or a SocketChannel with
+ * Only the JDK, blocking: java.net.Socket with buffered streams, of the JDK's or Verbena's, or a SocketChannel with
  * direct buffers over TCP or a Unix domain socket. With one message outstanding, one client thread writes and reads;
  * with more, one thread writes and another reads, as blocking I/O needs. Frames are a 4-byte length and the message.
  */

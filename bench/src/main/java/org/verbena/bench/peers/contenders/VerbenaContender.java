@@ -33,8 +33,8 @@ public final class VerbenaContender implements Contender {
     /**
      * With the limit for messages that need no rendezvous that is the default.
      *
-     * @param crc whether every FPDU carries a CRC32C, as RFC 5044 has it by default; the software provider alone can be
-     *     asked for it
+     * @param crc whether every FPDU carries a CRC32C, as in RFC 5044 by default; only the software provider has this
+     *     option
      */
     public VerbenaContender(boolean crc) {
         this(crc, MessageOptions.DEFAULTS.rendezvousThresholdBytes());
@@ -43,7 +43,7 @@ public final class VerbenaContender implements Contender {
     /**
      * With another limit for messages that need no rendezvous.
      *
-     * @param crc whether every FPDU carries a CRC32C; the software provider alone can be asked for it
+     * @param crc whether every FPDU carries a CRC32C; only the software provider has this option
      * @param rendezvousThresholdBytes larger messages are read by the peer
      */
     public VerbenaContender(boolean crc, int rendezvousThresholdBytes) {
