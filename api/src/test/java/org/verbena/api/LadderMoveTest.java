@@ -60,7 +60,7 @@ import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.Patience;
 
-/** A client on soft, whose better rung comes up later. */
+/** A client on soft, whose better rung becomes available later. */
 @Timeout(120)
 class LadderMoveTest {
     static {
@@ -684,7 +684,7 @@ class LadderMoveTest {
         }
     }
 
-    /** Byte for byte what a server of another release, which answers requests alone, would do. */
+    /** Byte for byte what a server of another release, which answers only requests, would do. */
     @Test
     void staysWithAServerThatCannotBeLeft() throws Exception {
         ListAppender<ILoggingEvent> log = listen();

@@ -147,7 +147,7 @@ class LadderSocketChannelTest {
         }
 
         @Override
-        @SuppressWarnings("NonAtomicOperationOnVolatileField") // the loop alone writes it
+        @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the loop writes it
         public void channelRead(ChannelHandlerContext context, Object message) {
             received += ((ByteBuf) message).readableBytes();
             ((ByteBuf) message).release();

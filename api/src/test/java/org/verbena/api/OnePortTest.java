@@ -310,7 +310,7 @@ class OnePortTest {
                 .isEqualTo("220 ready");
     }
 
-    /** Whoever is pushed down to TCP loses speed, and must not get around the keys. */
+    /** A client that is forced down to TCP loses speed, and must not bypass the keys. */
     @Test
     void refusesPlainClientsWhereKeysAreWanted() throws Exception {
         PreSharedKeys keys = PreSharedKeys.of("fleet", new byte[32]);

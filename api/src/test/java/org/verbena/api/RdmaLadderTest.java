@@ -362,7 +362,7 @@ class RdmaLadderTest {
         assertThat(handed).hasSize(1);
     }
 
-    /** Two rungs that come up at about the same time: one of them is given, the other is closed, whatever the order. */
+    /** Two rungs that connect at about the same time: one of them is used, the other is closed, in either order. */
     @Test
     void givesOneOfTwoThatComeUpTogether() {
         InetSocketAddress address = addressOf(rdmaServer());
@@ -677,7 +677,8 @@ class RdmaLadderTest {
     }
 
     /**
-     * A rung that is remembered as dead begins last; that it is not up yet when a lower one comes up proves nothing.
+     * A rung that is remembered as dead begins last; that it is not connected yet when a lower one connects proves
+     * nothing.
      */
     @Test
     void doesNotBlameARungThatHadNoTime() throws Exception {

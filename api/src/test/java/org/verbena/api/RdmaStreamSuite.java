@@ -84,7 +84,7 @@ public abstract class RdmaStreamSuite extends StreamSuite {
         volatile int packets;
 
         @Override
-        @SuppressWarnings("NonAtomicOperationOnVolatileField") // the loop alone writes it
+        @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the loop writes it
         protected void channelRead0(ChannelHandlerContext context, DatagramPacket packet) {
             packets++;
         }

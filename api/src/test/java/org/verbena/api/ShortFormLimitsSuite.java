@@ -367,7 +367,7 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         }
     }
 
-    /** Whatever ends the connection, and whoever cancels: each future has one outcome, and tells each listener once. */
+    /** Whatever ends the connection or cancels: each future completes once, and calls each listener once. */
     @Test
     void everyFutureHasOneOutcome() throws Exception {
         long seed = new Random().nextLong();

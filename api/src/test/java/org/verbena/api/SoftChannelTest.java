@@ -130,7 +130,7 @@ class SoftChannelTest extends ChannelSuite {
                                     .childHandler(new ChannelInitializer<>() {
                                         @Override
                                         protected void initChannel(Channel child) {
-                                            // The listener's loop hands the connection over when it is let go.
+                                            // The listener's loop hands the connection over when it is released.
                                             child.parent()
                                                     .eventLoop()
                                                     .execute(() -> Patience.await("the loop to end", handOver));
@@ -323,7 +323,7 @@ class SoftChannelTest extends ChannelSuite {
             RdmaChannel peer = server.next();
             peer.writeAndFlush(pattern(peer, 10, 1));
             done("the peer closing", peer.close());
-            // Until the client hears that its peer has closed, writes go out to nobody.
+            // Until the client notices that its peer has closed, it sends into the void.
             AtomicReference<Throwable> failure = new AtomicReference<>();
             Patience.until("a write fails", () -> {
                 ChannelFuture write = client.writeAndFlush(pattern(client, 10, 2));

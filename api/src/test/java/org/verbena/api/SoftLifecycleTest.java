@@ -132,7 +132,7 @@ class SoftLifecycleTest extends LifecycleSuite {
         }
     }
 
-    /** Whoever completes the future early must not stop those that share its loops. */
+    /** Completing the future early must not stop others that share its loops. */
     @Test
     void aFutureThatIsCompleteStopsNothing() throws Exception {
         try (RdmaServer server = RdmaServer.builder()

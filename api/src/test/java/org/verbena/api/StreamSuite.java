@@ -167,7 +167,7 @@ public abstract class StreamSuite {
         }
 
         @Override
-        @SuppressWarnings("NonAtomicOperationOnVolatileField") // the loop alone writes it
+        @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the loop writes it
         public void channelRead(ChannelHandlerContext context, Object message) {
             ByteBuf buffer = (ByteBuf) message;
             digest(digest, buffer);
@@ -763,7 +763,7 @@ public abstract class StreamSuite {
             ChannelFuture last = null;
             while (total < 64 << 20) {
                 if (!client.isWritable()) {
-                    Patience.turns(client.eventLoop(), peer.eventLoop()); // it may still be on its way
+                    Patience.turns(client.eventLoop(), peer.eventLoop()); // it may not have arrived yet
                     if (!client.isWritable()) {
                         break;
                     }

@@ -24,7 +24,7 @@ class InteropTlsTest {
         assertThat(result.getRunCount()).isGreaterThanOrEqualTo(LEAST_TESTS);
     }
 
-    /** For JUnit 4 alone: its name has no Test. */
+    /** Only for JUnit 4: its name has no Test. */
     @RunWith(JUnit4.class)
     public static class WithTls extends InteropSuite {
         @Override

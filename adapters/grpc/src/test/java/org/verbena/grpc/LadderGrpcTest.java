@@ -197,7 +197,7 @@ class LadderGrpcTest {
         assertThat(used(Carrier.TCP)).isEqualTo(before);
     }
 
-    /** Its channel climbs anew when it connects again. */
+    /** Its channel uses the ladder again when it reconnects. */
     @Test
     void movesWithItsServer() throws Exception {
         Server usual = usual(false);

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.TestInstance;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.transport.spi.Patience;
 
-/** The suite on sockets over RDMA, and what they alone do. */
+/** The suite on sockets over RDMA, and tests of their own features. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 public abstract class RdmaSocketSuite extends SocketSuite {
     private RdmaEventLoopGroup group;
@@ -111,7 +111,7 @@ public abstract class RdmaSocketSuite extends SocketSuite {
     /** As a kernel does for TCP. */
     @Test
     void sendsWhatWasWrittenAlthoughTheProcessEnds() throws Exception {
-        int bytes = 200_000; // less than may be on its way: the program ends before anyone reads
+        int bytes = 200_000; // less than may be unsent: the program ends before anyone reads
         try (ServerSocket server = servers().createServerSocket(0, 1, InetAddress.getByName(host()))) {
             Process program = program(
                     ExitingClient.class,

@@ -292,7 +292,7 @@ public abstract class NettySuite {
         @Override
         public void testAllDataReadEventTriggeredAfterHalfClosure(TestInfo info) {}
 
-        /** Left out. A write after a reset shuts down the output alone; RDMA ends the connection. */
+        /** Left out. A write after a reset shuts down only the output; RDMA ends the connection. */
         @Override
         public void testAutoCloseFalseDoesShutdownOutput(TestInfo info) {}
     }
