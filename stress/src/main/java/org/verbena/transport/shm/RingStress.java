@@ -24,7 +24,7 @@ public class RingStress {
             writer.claim(8, 8);
             memory.set(ValueLayout.JAVA_LONG, writer.payload(), value);
             writer.commit(Ring.SEND, Ring.FIRST | Ring.LAST, 8, value, 0, 0, 8, value);
-            return writer.publish();
+            return writer.publish() && writer.wakeReader();
         }
     }
 

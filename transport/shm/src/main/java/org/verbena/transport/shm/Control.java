@@ -6,8 +6,8 @@ import java.util.List;
 import org.verbena.transport.WorkStatus;
 
 /**
- * The messages on the socket once a connection is up: a byte that wakes, files to map, and how the connection ends.
- * What was written into the ring before a message counts. Not thread-safe; confined to the loop's thread.
+ * The messages on the socket once a connection is up: a byte that wakes, files to map, where to ring, and how the
+ * connection ends. What was written into the ring before a message counts. Not thread-safe; confined to the loop's thread.
  */
 final class Control {
     private static final byte WAKE = 1;
@@ -22,6 +22,9 @@ final class Control {
     /** 4 bytes of number. */
     private static final byte FREED = 5;
 
+    /** 4 bytes of descriptor, 4 of the connection's bit. */
+    private static final byte DOORBELL = 6;
+
     /**
      * Read of one socket before others have their turn: some 28 files, which are system calls each, or more wake-ups
      * than there ever are.
@@ -29,7 +32,7 @@ final class Control {
     static final int TURN_BYTES = 512;
 
     /** By message, the bytes behind its first one. */
-    private static final int[] BODY_BYTES = {0, 0, 0, 5, 17, 4};
+    private static final int[] BODY_BYTES = {0, 0, 0, 5, 17, 4, 8};
 
     private static final int MAX_BODY_BYTES = 17;
 
@@ -42,6 +45,7 @@ final class Control {
     };
 
     private final Files files;
+    private final Bells bells;
 
     /** The message that is being read, 0 for none, and what has come of it. */
     private byte saying;
@@ -67,17 +71,33 @@ final class Control {
         void remove(int number);
     }
 
-    Control(Files files) {
-        this.files = files;
+    /** Rings for the peer. */
+    interface Bells {
+        /**
+         * The peer's loop has a doorbell.
+         *
+         * @throws RingException it is the second one, or there is no such bit
+         */
+        void ringAt(int descriptor, int slot);
     }
 
-    /** Wakes the peer, which sleeps although there is something for it. */
-    static void wakePeer(ControlSocket socket) throws IOException {
-        // A socket that is full has something to read for it.
-        if (!socket.hasUnsent()) {
-            ByteBuffer one = socket.io().controlBuffer();
-            socket.channel().write(one.put(WAKE).flip());
+    Control(Files files, Bells bells) {
+        this.files = files;
+        this.bells = bells;
+    }
+
+    /**
+     * Wakes the peer, which sleeps although there is something for it.
+     *
+     * @return false if the socket is full: then the peer has something to read there, unless it is just closing it
+     */
+    static boolean wakePeer(ControlSocket socket) throws IOException {
+        if (socket.hasUnsent()) {
+            return false;
         }
+        ByteBuffer one = socket.io().controlBuffer();
+        socket.io().countWakeUp();
+        return socket.channel().write(one.put(WAKE).flip()) > 0;
     }
 
     static ByteBuffer disconnect() {
@@ -106,6 +126,14 @@ final class Control {
         return ByteBuffer.allocate(1 + BODY_BYTES[FREED])
                 .put(FREED)
                 .putInt(number)
+                .flip();
+    }
+
+    static ByteBuffer doorbell(int descriptor, int slot) {
+        return ByteBuffer.allocate(1 + BODY_BYTES[DOORBELL])
+                .put(DOORBELL)
+                .putInt(descriptor)
+                .putInt(slot)
                 .flip();
     }
 
@@ -153,6 +181,7 @@ final class Control {
             }
             case FILE -> files.add(body.getInt(0), body.getInt(4), body.getLong(8), body.get(16) != 0);
             case FREED -> files.remove(body.getInt(0));
+            case DOORBELL -> bells.ringAt(body.getInt(0), body.getInt(4));
             default -> {}
         }
         saying = 0;

@@ -40,6 +40,9 @@ final class ControlSocket extends LoopSocket {
         /** Bytes, or the end, can be read. */
         void onReadable() throws IOException;
 
+        /** Bytes have come after this side was done with the socket. */
+        default void onLateBytes() {}
+
         /** Something was thrown. */
         void onFailure(Throwable cause);
 
@@ -127,7 +130,21 @@ final class ControlSocket extends LoopSocket {
             closeNow();
         } else if (lastMoment == null) {
             lastMoment = loop().schedule(this::closeNow, LAST_WORDS_MILLIS, TimeUnit.MILLISECONDS);
-            await(NioIoOps.WRITE);
+            // It is read as well: the peer may take the loop for woken by what it has written here.
+            await(NioIoOps.READ_AND_WRITE);
+        }
+    }
+
+    private void discard() {
+        try {
+            if (channel().read(io().controlBuffer()) < 0) {
+                closeNow();
+            } else {
+                owner.onLateBytes();
+            }
+        } catch (IOException e) {
+            LOG.debug("{} ends: {}", this, e.toString());
+            closeNow();
         }
     }
 
@@ -146,8 +163,12 @@ final class ControlSocket extends LoopSocket {
             if ((ready & NioIoOps.WRITE.value()) != 0) {
                 sendMore();
             }
-            if (!isClosed() && lastMoment == null && (ready & NioIoOps.READ.value()) != 0) {
-                owner.onReadable();
+            if (!isClosed() && (ready & NioIoOps.READ.value()) != 0) {
+                if (lastMoment == null) {
+                    owner.onReadable();
+                } else {
+                    discard();
+                }
             }
         } catch (Throwable t) {
             owner.onFailure(t);

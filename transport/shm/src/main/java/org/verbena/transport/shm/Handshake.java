@@ -15,7 +15,10 @@ import org.verbena.transport.spi.EndpointOptions;
  * answer. Each begins with its length.
  */
 final class Handshake {
-    private static final long MAGIC = 0x5645_5242_534d_3032L; // VERBSM02
+    private static final long MAGIC = 0x5645_5242_534d_3033L; // VERBSM03
+
+    /** Bits that differ between versions: two digits of text. */
+    private static final long VERSION_BITS = 0xffff;
 
     /** Two IPv6 addresses and the greatest private data fit well. */
     private static final int MAX_FRAME_BYTES = 1024;
@@ -68,8 +71,13 @@ final class Handshake {
 
         static Request decode(ByteBuffer frame) throws IOException {
             try {
-                if (frame.getLong() != MAGIC) {
-                    throw new IOException("sent no connect request of this version");
+                long magic = frame.getLong();
+                if (magic != MAGIC) {
+                    if (isOfAnotherVersion(magic)) {
+                        throw new VersionException(
+                                "sent a connect request of another version: both sides need the same of Verbena");
+                    }
+                    throw new IOException("sent no connect request");
                 }
                 Request made = new Request(
                         frame.getLong(),
@@ -156,8 +164,12 @@ final class Handshake {
 
         static Reply decode(ByteBuffer frame) throws IOException {
             try {
-                if (frame.getLong() != MAGIC) {
-                    throw new IOException("the answer is of another version");
+                long magic = frame.getLong();
+                if (magic != MAGIC) {
+                    throw isOfAnotherVersion(magic)
+                            ? new VersionException(
+                                    "the server is of another version: both sides need the same of Verbena")
+                            : new IOException("the answer is none");
                 }
                 Reply made = new Reply(
                         Verdict.of(frame.get()),
@@ -175,6 +187,20 @@ final class Handshake {
                 throw new IOException("the answer is cut", e);
             }
         }
+    }
+
+    /** The peer would share memory, in another way. */
+    static final class VersionException extends IOException {
+        @java.io.Serial
+        private static final long serialVersionUID = 1L;
+
+        VersionException(String message) {
+            super(message);
+        }
+    }
+
+    private static boolean isOfAnotherVersion(long magic) {
+        return magic != MAGIC && (magic | VERSION_BITS) == (MAGIC | VERSION_BITS);
     }
 
     private static ByteBuffer begin() {

@@ -83,7 +83,7 @@ final class PeerMappings {
         return mapped.size();
     }
 
-    /** Counts a connection's ring, which is a mapping as well. */
+    /** Counts a connection's ring, or a doorbell, which are mappings as well. */
     synchronized void addRing() throws IOException {
         if (rings >= mostRings) {
             throw new IOException("this process has " + rings

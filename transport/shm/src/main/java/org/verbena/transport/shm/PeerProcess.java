@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.shm.ffm.FileIdentity;
 import org.verbena.transport.shm.ffm.ProcessFiles;
+import org.verbena.transport.shm.ffm.SharedFile;
 
 /**
  * A process that this one has connections with, and its files, which all of these connections share. Any thread.
@@ -25,6 +26,7 @@ final class PeerProcess {
 
     // Guarded by the mappings.
     private final Map<Key, PeerFile> known = new HashMap<>();
+    private final Map<FileIdentity, PeerDoorbell> doorbells = new HashMap<>();
     private int mappedFiles;
     private long mappedBytes;
 
@@ -97,6 +99,54 @@ final class PeerProcess {
         }
         if (!unused.isEmpty()) {
             GlobalEventExecutor.INSTANCE.execute(() -> unused.forEach(MappedMemory::unmap));
+        }
+    }
+
+    /**
+     * Maps the doorbell of one of the process's loops, or finds it mapped. {@link #release(PeerDoorbell)} follows.
+     *
+     * @param descriptor the process's
+     * @throws IOException the process has made no such file, or there is no room for its mapping
+     */
+    PeerDoorbell openDoorbell(int descriptor) throws IOException {
+        FileIdentity identity = files.identify(descriptor);
+        synchronized (mappings) {
+            PeerDoorbell found = doorbells.get(identity);
+            if (found == null) {
+                found = new PeerDoorbell(identity, mapDoorbell(descriptor, identity));
+                doorbells.put(identity, found);
+            }
+            found.users++;
+            return found;
+        }
+    }
+
+    private MemorySegment mapDoorbell(int descriptor, FileIdentity identity) throws IOException {
+        if (!files.hasMade(descriptor, identity)) {
+            throw new IOException("the descriptor " + descriptor + " of " + this + " is not its own doorbell");
+        }
+        mappings.addRing();
+        MemorySegment made = null;
+        try (SharedFile opened = files.open(descriptor, Doorbell.BYTES, true)) {
+            made = opened.memory();
+            if (!opened.identity().equals(identity)) {
+                throw new IOException("the descriptor " + descriptor + " has become another file");
+            }
+            return made;
+        } catch (IOException | RuntimeException | Error e) {
+            unmap(made);
+            mappings.forgetRing();
+            throw e;
+        }
+    }
+
+    /** A connection rings no more. */
+    void release(PeerDoorbell doorbell) {
+        synchronized (mappings) {
+            if (--doorbell.users == 0) {
+                doorbells.remove(doorbell.identity);
+                mappings.removeRing(doorbell.memory);
+            }
         }
     }
 

@@ -87,6 +87,11 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
                 LOG.debug("a client of {} disconnected without a request", listener);
                 close();
             }
+        } catch (Handshake.VersionException e) {
+            // The answer has this side's version in the place that no version moves.
+            now.send(Handshake.Reply.refused(Handshake.Verdict.REJECTED, new byte[0])
+                    .encode());
+            drop(String.valueOf(e.getMessage()));
         } catch (IOException e) {
             drop(String.valueOf(e.getMessage()));
         }

@@ -135,7 +135,7 @@ final class RingReader {
     /**
      * Gives the memory of consumed records back to the writer.
      *
-     * @return whether the writer waits for it and must be woken
+     * @return whether the writer waits for it and must be rung for
      */
     boolean release() {
         if (released == head) {

@@ -246,24 +246,23 @@ final class RingSender {
         return pausing;
     }
 
-    /** Makes what was copied visible to the peer; true if the peer sleeps and must be woken. */
+    /** Makes what was copied visible to the peer; false if there is nothing new. */
     boolean publish() {
         return ring.publish();
     }
 
-    /** This side will sleep: asks the peer to wake it when there is room, if that is missing; false if it is there. */
+    /** Asks the peer to ring when there is room, if that is missing; false if it has come meanwhile. */
     boolean awaitRoom() {
-        return !blocked || ring.awaitRoom();
+        if (blocked) {
+            return ring.awaitRoom();
+        }
+        ring.endWait();
+        return true;
     }
 
     /** Time has passed: see {@link RingWriter#onTick}. */
     void onTick() {
         ring.onTick();
-    }
-
-    /** This side checks for room itself again. */
-    void endWait() {
-        ring.endWait();
     }
 
     private boolean waitsForAnswers() {

@@ -91,7 +91,7 @@ final class RingWriter {
     /** The kernel does not take pages back. */
     private boolean refused;
 
-    /** The reader was asked to report when there is room. */
+    /** The reader was asked to ring when there is room. */
     private boolean waits;
 
     RingWriter(MemorySegment memory, int direction, int ringBytes) {
@@ -192,7 +192,7 @@ final class RingWriter {
     /**
      * Lets the reader see all records.
      *
-     * @return whether the reader sleeps and must be woken; no later call repeats it
+     * @return false if it has seen them already
      */
     boolean publish() {
         if (published == tail) {
@@ -200,6 +200,13 @@ final class RingWriter {
         }
         published = tail;
         Ring.publish(memory, base + Ring.TAIL, tail);
+        return true;
+    }
+
+    /**
+     * Whether the reader sleeps by itself, and must be woken for what was published before; no later call repeats it.
+     */
+    boolean wakeReader() {
         // The reader sets that it sleeps, and then checks once more: one of the two sees the other.
         VarHandle.fullFence();
         if (!Ring.isSet(memory, base + Ring.SLEEPS)) {
@@ -252,7 +259,7 @@ final class RingWriter {
     }
 
     /**
-     * Asks the reader to report when it has read on.
+     * Asks the reader to ring when it has read on.
      *
      * @return false if it has already
      */
@@ -263,7 +270,7 @@ final class RingWriter {
         return !hasMoreRoom();
     }
 
-    /** The reader need not report any more when it has read on. */
+    /** The reader need not ring any more when it has read on. */
     void endWait() {
         if (waits) {
             waits = false;

@@ -53,11 +53,16 @@ final class ShmEndpoint extends SoftwareEndpoint
     /** Since the last tick the peer has written or read something. */
     private boolean progress;
 
-    /** Polls since there was a record last. The handler's. */
-    int idlePolls;
+    /** This connection by itself, which is polled until its peer rings at the doorbell. */
+    private final Polled single = new Single();
 
-    /** Where it is among those that are polled, -1 if it is not. The handler's. */
-    int awakeIndex = -1;
+    /** Null if the peer's process is not known. */
+    private @Nullable LoopDoorbell doorbell;
+
+    private int slot;
+
+    /** The peer rings at the doorbell, and does nothing else any more. */
+    private boolean hasRung;
 
     /** The mapped file and the ends of its rings. */
     private record Rings(
@@ -66,6 +71,7 @@ final class ShmEndpoint extends SoftwareEndpoint
             RingReader reader,
             RingReceiver in,
             RingSender out,
+            Ringer ringer,
             Control control,
             DirectOperations direct,
             PeerFiles peerFiles,
@@ -74,6 +80,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         void close() {
             in.close();
             direct.close();
+            ringer.close();
             peerFiles.close();
             // An access after that would end the process: the owner of these parts has none any more.
             publisher.close(() -> PeerMappings.ALL.removeRing(memory));
@@ -160,18 +167,39 @@ final class ShmEndpoint extends SoftwareEndpoint
         DirectOperations direct =
                 new DirectOperations(new RegionTable(memory, Ring.table(1 - side, ringBytes)), peerFiles, sendRing);
         RingReader reader = new RingReader(memory, 1 - side, ringBytes);
-        RingSender out = new RingSender(new RingWriter(memory, side, ringBytes), sendRing, inboundReads, direct, depth);
+        RingWriter writer = new RingWriter(memory, side, ringBytes);
+        RingSender out = new RingSender(writer, sendRing, inboundReads, direct, depth);
         RingReceiver in = new RingReceiver(reader, this, access, sendRing, out, inboundReads, maxReceiveSges());
         Publisher publisher =
                 new Publisher(context.files(), new RegionTable(memory, Ring.table(side, ringBytes)), loop, this);
         access.publishWith(publisher);
-        Control control = new Control(peerFiles);
-        rings = new Rings(memory, peer, reader, in, out, control, direct, peerFiles, publisher);
+        Ringer ringer = new Ringer(writer, peer);
+        Control control = new Control(peerFiles, ringer);
+        rings = new Rings(memory, peer, reader, in, out, ringer, control, direct, peerFiles, publisher);
         becomeConnected(depth, privateData);
-        if (initiator && isConnected()) {
+        if (isConnected() && !joinDoorbell(peer) && initiator) {
             setup.showThatPeerIsKnown(requireSocket());
         }
         wake();
+    }
+
+    /** Returns whether the peer was sent where to ring. */
+    private boolean joinDoorbell(@Nullable PeerProcess peer) {
+        if (peer == null) {
+            return false;
+        }
+        LoopDoorbell found = requireSocket().io().doorbell(peer);
+        int joined = found.join(this);
+        if (joined < 0) {
+            return false;
+        }
+        doorbell = found;
+        slot = joined;
+        return found.announce(this, joined);
+    }
+
+    void announceDoorbell(int descriptor, int number) {
+        say(Control.doorbell(descriptor, number));
     }
 
     // What the user asks.
@@ -190,14 +218,75 @@ final class ShmEndpoint extends SoftwareEndpoint
         }
     }
 
-    /** Polled by the handler. Returns how many records there were. */
-    int poll() {
+    /** The connection as the only one with its process. */
+    private final class Single extends Polled {
+        @Override
+        int poll() {
+            return ShmEndpoint.this.poll();
+        }
+
+        @Override
+        boolean fallAsleep() {
+            Rings now = rings;
+            if (!isConnected() || now == null) {
+                return true;
+            }
+            now.reader.setSleeping(true);
+            if (hasWork(now)) {
+                now.reader.setSleeping(false);
+                return false;
+            }
+            return true;
+        }
+
+        @Override
+        void awake() {
+            Rings now = rings;
+            if (now != null) {
+                now.reader.setSleeping(false);
+            }
+        }
+    }
+
+    /** Polled by the doorbell. Returns how many records there were. */
+    int pollRung() {
         Rings now = rings;
-        if (!isConnected() || now == null || isInTurn()) {
+        if (now == null) {
             return 0;
         }
-        boolean hasMore = now.reader.hasMore();
-        if (!hasMore && end == null && !now.out.hasRoomAgain()) {
+        if (!hasRung) {
+            hasRung = true;
+            requireSocket().io().removeAwake(single);
+            // It may have been another's ring that came late: then the peer wakes this connection by itself still.
+            now.reader.setSleeping(true);
+        }
+        int records = poll();
+        pollAgainIfDue();
+        return records;
+    }
+
+    /** What could not be done at once needs no ring of the peer. */
+    private void pollAgainIfDue() {
+        Rings now = rings;
+        LoopDoorbell at = doorbell;
+        if (hasRung && at != null && now != null && isConnected() && hasWork(now)) {
+            at.pollAgain(slot);
+        }
+    }
+
+    private boolean hasWork(Rings now) {
+        return now.reader.hasMore() || end != null || now.out.hasRoomAgain();
+    }
+
+    /** Returns how many records there were. */
+    private int poll() {
+        Rings now = rings;
+        ControlSocket with = socket;
+        if (!isConnected() || now == null || with == null || isInTurn()) {
+            return 0;
+        }
+        with.io().countEndpointPoll();
+        if (!hasWork(now)) {
             return 0;
         }
         progress = true;
@@ -220,7 +309,7 @@ final class ShmEndpoint extends SoftwareEndpoint
                 progress = true;
                 records = now.in.turn();
                 if (now.reader.release()) {
-                    wakePeer();
+                    ring(now);
                 }
             }
         } catch (RingException | IllegalStateException e) {
@@ -245,9 +334,12 @@ final class ShmEndpoint extends SoftwareEndpoint
         try {
             now.out.pump();
             if (now.out.publish()) {
-                wakePeer();
+                ring(now);
             }
             wake(); // an answer, or room, may come soon
+            if (!now.out.awaitRoom()) {
+                pollAgainIfDue();
+            }
             if (now.out.isPausing()) {
                 scheduleTurn();
             }
@@ -259,9 +351,15 @@ final class ShmEndpoint extends SoftwareEndpoint
         }
     }
 
-    private void wakePeer() {
+    private void ring(Rings now) {
+        long sleep = now.ringer.ring();
+        if (sleep == 0) {
+            return;
+        }
         try {
-            Control.wakePeer(requireSocket());
+            if (Control.wakePeer(requireSocket())) {
+                now.ringer.woken(sleep);
+            }
         } catch (IOException e) {
             // It is gone. Its end of the socket shows that as well, once what it left in the ring has been read.
             LOG.debug("{} cannot be woken: {}", this, e.toString());
@@ -273,44 +371,27 @@ final class ShmEndpoint extends SoftwareEndpoint
     }
 
     private void wake() {
-        Rings now = rings;
         ControlSocket with = socket;
-        if (isConnected() && with != null && now != null && awakeIndex < 0) {
-            stayAwake(now);
-            with.io().wake(this);
-        } else {
-            idlePolls = 0;
+        if (hasRung) {
+            wakeDoorbell();
+        } else if (isConnected() && with != null) {
+            with.io().wake(single);
         }
     }
 
-    boolean isAwake() {
-        return awakeIndex >= 0;
-    }
-
-    /** Is not polled any more: the peer has to wake it. Returns false if there is something to do already. */
-    boolean fallAsleep() {
-        Rings now = rings;
-        if (!isConnected() || now == null) {
-            return true;
+    private void wakeDoorbell() {
+        LoopDoorbell at = doorbell;
+        if (at != null) {
+            at.wake();
         }
-        now.reader.setSleeping(true);
-        boolean hasRoom = !now.out.awaitRoom();
-        if (hasRoom || now.reader.hasMore() || end != null) {
-            stayAwake(now);
-            return false;
-        }
-        return true;
-    }
-
-    private static void stayAwake(Rings now) {
-        now.reader.setSleeping(false);
-        now.out.endWait();
     }
 
     // Events of the socket.
 
     @Override
     public void onReadable() throws IOException {
+        // The peer takes the loop for woken by anything that it has written here, whatever becomes of this connection.
+        wakeDoorbell();
         if (isInTurn() || !isOpen()) {
             return;
         }
@@ -336,9 +417,18 @@ final class ShmEndpoint extends SoftwareEndpoint
         }
         if (isConnected()) {
             wake();
+            if (hasRung) {
+                now.reader.setSleeping(true);
+            }
             receive(now);
         }
         leaveTurn();
+        pollAgainIfDue();
+    }
+
+    @Override
+    public void onLateBytes() {
+        wakeDoorbell();
     }
 
     /** The peer has ended: what it wrote before still counts, however many turns it takes. */
@@ -480,6 +570,11 @@ final class ShmEndpoint extends SoftwareEndpoint
         Rings ended = rings;
         if (ended != null) {
             rings = null;
+            requireSocket().io().removeAwake(single);
+            LoopDoorbell at = doorbell;
+            if (at != null) {
+                at.leave(slot);
+            }
             ended.close();
         }
     }
@@ -493,7 +588,6 @@ final class ShmEndpoint extends SoftwareEndpoint
         if (now == null || now.isClosed()) {
             return;
         }
-        now.io().removeAwake(this);
         if (rings != null) {
             ByteBuffer words = lastWords;
             if (words != null) {

@@ -4,16 +4,21 @@ import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerContext;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.PollCounters;
 
 /**
- * Polls the rings of the connections of one loop. A connection that has had something to do lately is polled; any other
- * sleeps, and its peer wakes it through its socket. Before the loop blocks, all sleep. Not thread-safe; confined to the
- * loop's thread.
+ * Polls the doorbells of one loop: each is a bit for each of its connections with one process, so a turn costs by what
+ * there is to do, and not by connections. Before the loop blocks, it sets so in all of them, and the first of a process
+ * that rings wakes it through a socket.
+ *
+ * <p>A connection that is the only one with its process is polled by itself. Among many of these, one that had nothing
+ * to do lately sleeps, and is woken by itself. Not thread-safe; confined to the loop's thread.
  */
 final class ShmIoHandler extends SoftwareIoHandler {
     /** While there is work, the sockets are checked once in so many turns: a check is a system call. */
@@ -28,7 +33,10 @@ final class ShmIoHandler extends SoftwareIoHandler {
     /** While spinning, yields between two checks of the sockets. */
     private static final int YIELDS_BETWEEN_SOCKETS = 4;
 
-    /** Polls without a record after which a connection sleeps: about as long as a wake-up costs. */
+    /** So few cost next to nothing: none of them sleeps before the loop does. */
+    private static final int FEW = 8;
+
+    /** Polls for nothing after which one of many sleeps: about as long as a wake-up costs. */
     private static final int IDLE_POLLS = 2048;
 
     private static final int CONTROL_BYTES = 4096;
@@ -50,9 +58,16 @@ final class ShmIoHandler extends SoftwareIoHandler {
         }
     };
 
-    private final List<ShmEndpoint> awake = new ArrayList<>();
+    private final List<Polled> awake = new ArrayList<>();
+    private final Map<PeerProcess, LoopDoorbell> doorbells = new HashMap<>();
     private @Nullable ByteBuffer controlBuffer;
     private int turnsSinceSockets;
+
+    // What the loop has done, for tests; its thread only.
+    private long socketPolls;
+    private long sleeps;
+    private long wakeUps;
+    private long endpointPolls;
 
     ShmIoHandler(
             IoHandler nio,
@@ -77,6 +92,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
 
     private int pollSockets() {
         turnsSinceSockets = 0;
+        socketPolls++;
         return nio.run(POLLING);
     }
 
@@ -86,23 +102,23 @@ final class ShmIoHandler extends SoftwareIoHandler {
             if (i >= awake.size()) {
                 continue; // some have ended meanwhile
             }
-            ShmEndpoint endpoint = awake.get(i);
-            int records = endpoint.poll();
-            handled += records;
-            if (records > 0) {
-                endpoint.idlePolls = 0;
-            } else if (++endpoint.idlePolls > IDLE_POLLS && endpoint.isAwake()) {
-                fallAsleep(endpoint);
+            Polled next = awake.get(i);
+            int found = next.poll();
+            handled += found;
+            if (found > 0) {
+                next.idlePolls = 0;
+            } else if (++next.idlePolls > IDLE_POLLS && awake.size() > FEW && next.isAwake()) {
+                fallAsleep(next);
             }
         }
         return handled;
     }
 
-    private void fallAsleep(ShmEndpoint endpoint) {
-        if (endpoint.fallAsleep()) {
-            removeAwake(endpoint);
+    private void fallAsleep(Polled next) {
+        if (next.fallAsleep()) {
+            removeAwake(next);
         } else {
-            endpoint.idlePolls = 0;
+            next.idlePolls = 0;
         }
     }
 
@@ -111,6 +127,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
         long start = System.nanoTime();
         int handled = spin(context, start);
         if (handled == 0 && turns.isEmpty() && context.canBlock()) {
+            sleeps++;
             for (int i = awake.size() - 1; i >= 0; i--) {
                 fallAsleep(awake.get(i)); // which removes only this one, or none
             }
@@ -171,26 +188,59 @@ final class ShmIoHandler extends SoftwareIoHandler {
         return handled;
     }
 
-    /** Polls a connection from now on. */
-    void wake(ShmEndpoint endpoint) {
-        endpoint.idlePolls = 0;
-        if (endpoint.awakeIndex < 0) {
-            endpoint.awakeIndex = awake.size();
-            awake.add(endpoint);
+    /** Polls something from now on. */
+    void wake(Polled next) {
+        next.idlePolls = 0;
+        if (next.awakeIndex < 0) {
+            next.awakeIndex = awake.size();
+            awake.add(next);
+            next.awake();
         }
     }
 
-    /** Polls a connection no longer. */
-    void removeAwake(ShmEndpoint endpoint) {
-        int index = endpoint.awakeIndex;
+    /** Polls something no longer. */
+    void removeAwake(Polled old) {
+        int index = old.awakeIndex;
         if (index >= 0) {
-            endpoint.awakeIndex = -1;
-            ShmEndpoint last = awake.removeLast();
-            if (last != endpoint) {
+            old.awakeIndex = -1;
+            Polled last = awake.removeLast();
+            if (index < awake.size()) {
                 awake.set(index, last);
                 last.awakeIndex = index;
             }
         }
+    }
+
+    /** The doorbell of the connections with a process. */
+    LoopDoorbell doorbell(PeerProcess process) {
+        return doorbells.computeIfAbsent(process, with -> new LoopDoorbell(this, with));
+    }
+
+    /** The last connection of a doorbell has ended. */
+    void forget(PeerProcess process, LoopDoorbell doorbell) {
+        doorbells.remove(process, doorbell);
+    }
+
+    void countWakeUp() {
+        wakeUps++;
+    }
+
+    void countEndpointPoll() {
+        endpointPolls++;
+    }
+
+    /**
+     * What the loop has done so far.
+     *
+     * @param socketPolls looks at all sockets, which are a system call each
+     * @param sleeps times that it set that it sleeps, to block then, unless something had come
+     * @param wakeUps sent to peers, each a system call
+     * @param endpointPolls looks at a connection
+     */
+    record Work(long socketPolls, long sleeps, long wakeUps, long endpointPolls) {}
+
+    Work work() {
+        return new Work(socketPolls, sleeps, wakeUps, endpointPolls);
     }
 
     /** Where control bytes are read into; nothing in it is kept between two turns. */

@@ -316,7 +316,9 @@ final class ShmSetup {
     /** The peer need not keep the file open any longer. */
     void showThatPeerIsKnown(ControlSocket socket) {
         try {
-            Control.wakePeer(socket);
+            if (!Control.wakePeer(socket)) {
+                LOG.trace("other words show the peer {} that it is known", remoteAddress);
+            }
         } catch (IOException gone) {
             LOG.trace("the peer {} is gone, which reading shows", remoteAddress, gone);
         }

@@ -90,6 +90,11 @@ class ControlFuzzTest {
                 said.put(Control.freed(number));
                 Ear.remove(meant, number);
             }
+            case 8 -> {
+                int slot = random.nextInt();
+                said.put(Control.doorbell(number, slot));
+                Ear.ringAt(meant, number, slot);
+            }
             default -> said.put((byte) 1);
         }
         return Control.Events.WOKEN;
@@ -113,9 +118,9 @@ class ControlFuzzTest {
     }
 
     /** The hearing side. */
-    private final class Ear implements Control.Files {
+    private final class Ear implements Control.Files, Control.Bells {
         private final StringBuilder understood = new StringBuilder();
-        private final Control control = new Control(this);
+        private final Control control = new Control(this, this);
         boolean isBroken;
 
         void hear(byte[] bytes, boolean inPieces) {
@@ -146,6 +151,15 @@ class ControlFuzzTest {
 
         static void remove(StringBuilder to, int number) {
             to.append("freed ").append(number).append('\n');
+        }
+
+        static void ringAt(StringBuilder to, int descriptor, int slot) {
+            to.append("doorbell ").append(descriptor).append(' ').append(slot).append('\n');
+        }
+
+        @Override
+        public void ringAt(int descriptor, int slot) {
+            ringAt(understood, descriptor, slot);
         }
 
         @Override

@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
@@ -49,9 +50,13 @@ class HostilePeerTest {
         final SocketChannel socket;
 
         Attacker(ShmFixture fixture) throws IOException {
+            this(fixture, null);
+        }
+
+        Attacker(ShmFixture fixture, @Nullable Path directory) throws IOException {
             file = SharedFile.create("verbena-attack", FILE_BYTES, false, arena);
             Ring.putSecret(file.memory(), SECRET, ~SECRET);
-            Path name = SocketDirectory.open(null).find(fixture.address);
+            Path name = SocketDirectory.open(directory).find(fixture.address);
             assertThat(name).isNotNull();
             socket = SocketChannel.open(StandardProtocolFamily.UNIX);
             socket.connect(UnixDomainSocketAddress.of(name));
@@ -107,7 +112,7 @@ class HostilePeerTest {
         }
     }
 
-    private static void assertUnharmed(ShmFixture fixture, Pair bystander, RegisteredMemory memory) {
+    static void assertUnharmed(Pair bystander, RegisteredMemory memory) {
         bystander.server().receive(1, memory, 0, 8);
         WorkRequest send = new WorkRequest(1).asSend(2, 0);
         send.buffers().add(memory, 8, 8);
@@ -135,7 +140,7 @@ class HostilePeerTest {
                     victim.awaitReceive();
                 }
             }
-            assertUnharmed(fixture, bystander, memory);
+            assertUnharmed(bystander, memory);
             bystander.client().awaitPrepared().disconnect();
         }
     }

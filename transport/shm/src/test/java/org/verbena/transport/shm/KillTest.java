@@ -33,6 +33,9 @@ import org.verbena.transport.spi.ScatterGatherList;
 class KillTest {
     private static final int KILLS = Integer.getInteger("verbena.shm.kills", 3);
 
+    /** So many share a doorbell. */
+    private static final int CONNECTIONS = 3;
+
     @TempDir
     Path directory;
 
@@ -45,10 +48,16 @@ class KillTest {
             for (int i = 0; i < KILLS; i++) {
                 AtomicLong received = new AtomicLong();
                 RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
-                Process client = start("client", String.valueOf(fixture.address.getPort()));
-                RecordingEndpointHandler server = fixture.accept(handler -> countReceives(handler, memory, received));
+                Process client =
+                        start("client", String.valueOf(fixture.address.getPort()), String.valueOf(CONNECTIONS));
+                List<RecordingEndpointHandler> servers = new ArrayList<>();
+                for (int j = 0; j < CONNECTIONS; j++) {
+                    servers.add(fixture.accept(handler -> countReceives(handler, memory, received)));
+                }
                 kill(client, received);
-                assertThat(server.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+                for (RecordingEndpointHandler server : servers) {
+                    assertThat(server.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+                }
                 before = compare(before);
             }
         }
@@ -65,10 +74,15 @@ class KillTest {
                 RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
                 InetSocketAddress address =
                         new InetSocketAddress(InetAddress.getLoopbackAddress(), ShmChild.awaitPort(server));
-                RecordingEndpointHandler client =
-                        fixture.connect(address, handler -> countReceives(handler, memory, received));
+                List<RecordingEndpointHandler> clients = new ArrayList<>();
+                for (int j = 0; j < CONNECTIONS; j++) {
+                    clients.add(fixture.connect(address, handler -> countReceives(handler, memory, received)));
+                }
+                clients.forEach(RecordingEndpointHandler::awaitConnected);
                 kill(server, received);
-                assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+                for (RecordingEndpointHandler client : clients) {
+                    assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+                }
                 RecordingEndpointHandler late = fixture.connect(address, handler -> {});
                 assertThat(late.awaitDisconnected()).isInstanceOf(ConnectionException.Rejected.class);
                 // Its socket's name is there still, and in nobody's way.

@@ -68,7 +68,7 @@ class PidNamespaceTest {
     @Test
     void theServerSaysWhy() throws IOException {
         try (ShmFixture fixture = new ShmFixture(options())) {
-            start("client", String.valueOf(fixture.address.getPort()));
+            start("client", String.valueOf(fixture.address.getPort()), "1");
             assertThat(fixture.acceptInVain())
                     .isInstanceOf(ConnectionException.class)
                     .hasMessageContaining("PID namespace");

@@ -33,7 +33,7 @@ final class ShmChild {
 
     private ShmChild() {}
 
-    /** Starts one: {@code client PORT} or {@code server}, which prints its port. */
+    /** Starts one: {@code client PORT CONNECTIONS} or {@code server}, which prints its port. */
     static Process start(Path directory, String... arguments) throws IOException {
         return start(List.of(), directory, arguments);
     }
@@ -79,12 +79,10 @@ final class ShmChild {
                         Set.of(Access.LOCAL_WRITE, Access.REMOTE_READ));
         InetAddress host = InetAddress.getLoopbackAddress();
         if (arguments[1].equals("client")) {
-            RecordingEndpointHandler handler = talker(loop, memory);
-            Endpoint unused = provider.connect(
-                    loop,
-                    new InetSocketAddress(host, Integer.parseInt(arguments[2])),
-                    EndpointOptions.DEFAULTS,
-                    handler);
+            InetSocketAddress server = new InetSocketAddress(host, Integer.parseInt(arguments[2]));
+            for (int i = 0; i < Integer.parseInt(arguments[3]); i++) {
+                Endpoint unused = provider.connect(loop, server, EndpointOptions.DEFAULTS, talker(loop, memory));
+            }
         } else {
             RecordingListenerHandler listening = new RecordingListenerHandler(loop);
             listening.whenRequested(request -> {

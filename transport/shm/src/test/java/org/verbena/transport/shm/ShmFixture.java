@@ -7,8 +7,10 @@ import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -28,7 +30,7 @@ final class ShmFixture implements AutoCloseable {
     final ShmProvider provider;
     final Arena arena = Arena.ofShared();
     final InetSocketAddress address;
-    private final List<Runnable> ticks = new CopyOnWriteArrayList<>();
+    private final Map<IoEventLoop, ShmIoHandler> loops = new ConcurrentHashMap<>();
     private final MultiThreadIoEventLoopGroup group;
     private final IoEventLoop clientLoop;
     private final IoEventLoop serverLoop;
@@ -42,7 +44,7 @@ final class ShmFixture implements AutoCloseable {
         IoHandlerFactory factory = provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS);
         group = new MultiThreadIoEventLoopGroup(2, loop -> {
             ShmIoHandler io = (ShmIoHandler) factory.newHandler(loop);
-            ticks.add(() -> Patience.await("a tick", CompletableFuture.runAsync(io::passTick, loop)));
+            loops.put((IoEventLoop) loop, io);
             return io;
         });
         clientLoop = group.next();
@@ -59,13 +61,22 @@ final class ShmFixture implements AutoCloseable {
     /** Both ends of one connection. */
     record Pair(RecordingEndpointHandler client, RecordingEndpointHandler server) {}
 
+    /** What a loop has done so far; to ask wakes it. */
+    ShmIoHandler.Work work(IoEventLoop loop) {
+        return Patience.await("the loop's counters", CompletableFuture.supplyAsync(loops.get(loop)::work, loop));
+    }
+
+    IoEventLoop clientLoop() {
+        return clientLoop;
+    }
+
     IoEventLoop serverLoop() {
         return serverLoop;
     }
 
     /** A quarter of the stall timeout passes, on each loop. */
     void tick() {
-        ticks.forEach(Runnable::run);
+        loops.forEach((loop, io) -> Patience.await("a tick", CompletableFuture.runAsync(io::passTick, loop)));
     }
 
     RecordingEndpointHandler handler(String name, IoEventLoop loop) {

@@ -1,0 +1,67 @@
+package org.verbena.transport.shm;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * How the doorbell of a loop lies in shared memory: one bit for each of its connections with one process. That process
+ * sets bits, and only the loop clears them.
+ *
+ * <pre>{@code
+ * sleeps: 0, or the number of this sleep | word 0: connections 0 to 63 | word 1: 64 to 127 | ...
+ * }</pre>
+ *
+ * <p>Who writes into a ring, or reads from one whose writer waits, sets the connection's bit, and then looks whether
+ * the loop sleeps. A loop that falls asleep sets so, and then looks at the bits once more: one of the two sees the
+ * other. These accesses are volatile, so all threads of both processes see them in one order. The peer does not change
+ * the number of the sleep: whether it has woken the loop it notes for itself, once the wake-up is sent.
+ */
+final class Doorbell {
+    static final int BYTES = 4096;
+
+    /** Two lines from the words: processors fetch lines in pairs. */
+    private static final int SLEEPS = 0;
+
+    private static final int WORDS = 128;
+
+    /** Connections that it has bits for. */
+    static final int MOST = (BYTES - WORDS) / Long.BYTES * Long.SIZE;
+
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+
+    private Doorbell() {}
+
+    private static long at(int word) {
+        return WORDS + (long) word * Long.BYTES;
+    }
+
+    /**
+     * Sets a connection's bit. What was published before is seen by who takes it.
+     *
+     * @return the number of the loop's sleep, 0 if it is awake
+     */
+    static long ring(MemorySegment memory, int slot) {
+        LONG.getAndBitwiseOr(memory, at(slot / Long.SIZE), 1L << slot);
+        return (long) LONG.getVolatile(memory, (long) SLEEPS);
+    }
+
+    /** Clears a word, and returns what it was. */
+    static long take(MemorySegment memory, int word) {
+        return (long) LONG.getOpaque(memory, at(word)) == 0 ? 0 : (long) LONG.getAndSet(memory, at(word), 0L);
+    }
+
+    /** Whether a bit of a word is set. */
+    static boolean isRung(MemorySegment memory, int word) {
+        return (long) LONG.getVolatile(memory, at(word)) != 0;
+    }
+
+    /**
+     * Sets that the loop sleeps, and has to be woken; {@link #isRung} is to be asked once more then.
+     *
+     * @param sleep a number that no sleep before had; 0 if the loop is awake
+     */
+    static void setSleeps(MemorySegment memory, long sleep) {
+        LONG.setVolatile(memory, (long) SLEEPS, sleep);
+    }
+}

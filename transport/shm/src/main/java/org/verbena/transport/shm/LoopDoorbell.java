@@ -1,0 +1,217 @@
+package org.verbena.transport.shm;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.shm.ffm.SharedFile;
+
+/**
+ * The connections of one loop with one process, and the {@link Doorbell} at which that process rings for them. No other
+ * process has that page: what a peer scribbles there can make this loop look at the peer's own connections too often or
+ * too late, and at no others.
+ *
+ * <p>A connection that is the only one with its process is polled by itself. With the second one the page is made, and
+ * both peers learn where to ring. A peer that cannot map it wakes each connection by itself. Not thread-safe;
+ * confined to the loop's thread.
+ */
+final class LoopDoorbell extends Polled {
+    private static final Logger LOG = LoggerFactory.getLogger(LoopDoorbell.class);
+
+    private final ShmIoHandler io;
+    private final PeerProcess process;
+
+    /** By slot; the length is a multiple of a word's bits. */
+    private @Nullable ShmEndpoint[] members = new ShmEndpoint[Long.SIZE];
+
+    private final BitSet taken = new BitSet();
+    private int count;
+
+    /** Words that have members. */
+    private int words;
+
+    /** Members that are to be polled again although nobody has rung: not all was done. */
+    private long[] again = new long[1];
+
+    /** Null before the second member. */
+    private @Nullable SharedFile file;
+
+    private @Nullable MemorySegment memory;
+
+    /** The page could not be made. */
+    private boolean refused;
+
+    private boolean polling;
+    private long lastSleep;
+
+    LoopDoorbell(ShmIoHandler io, PeerProcess process) {
+        this.io = io;
+        this.process = process;
+    }
+
+    /**
+     * A connection with the process has come up; {@link #leave} follows.
+     *
+     * @return its slot; -1 if there is none left, and nothing follows
+     */
+    int join(ShmEndpoint endpoint) {
+        int slot = taken.nextClearBit(0);
+        if (slot >= Doorbell.MOST) {
+            return -1;
+        }
+        taken.set(slot);
+        count++;
+        if (slot >= members.length) {
+            members = Arrays.copyOf(members, 2 * members.length);
+            again = Arrays.copyOf(again, members.length / Long.SIZE);
+        }
+        members[slot] = endpoint;
+        words = (taken.length() + Long.SIZE - 1) / Long.SIZE;
+        return slot;
+    }
+
+    /**
+     * Sends the peer of a member that has joined where to ring for it; with the second member, of the first as well.
+     *
+     * @return whether it was sent
+     */
+    boolean announce(ShmEndpoint joined, int slot) {
+        SharedFile known = file;
+        if (known != null) {
+            joined.announceDoorbell(known.descriptor(), slot);
+            return true;
+        }
+        if (count == 1 || refused) {
+            return false;
+        }
+        SharedFile made = open();
+        if (made == null) {
+            refused = true;
+            return false;
+        }
+        file = made;
+        memory = made.memory();
+        io.wake(this);
+        for (int i = taken.nextSetBit(0); i >= 0; i = taken.nextSetBit(i + 1)) {
+            ShmEndpoint member = members[i];
+            if (member != null) {
+                member.announceDoorbell(made.descriptor(), i);
+            }
+        }
+        return true;
+    }
+
+    private @Nullable SharedFile open() {
+        try {
+            process.mappings().addRing();
+            try {
+                return SharedFile.create("verbena-doorbell", Doorbell.BYTES, false);
+            } catch (IOException | RuntimeException | Error e) {
+                process.mappings().forgetRing();
+                throw e;
+            }
+        } catch (IOException e) {
+            LOG.debug("no doorbell for the connections with {}; each is polled by itself", process, e);
+            return null;
+        }
+    }
+
+    void leave(int slot) {
+        members[slot] = null;
+        again[slot / Long.SIZE] &= ~(1L << slot);
+        taken.clear(slot);
+        count--;
+        words = (taken.length() + Long.SIZE - 1) / Long.SIZE;
+        if (count == 0 && !polling) {
+            close();
+        } else {
+            // The wake-up for the others may have gone to the socket that closes.
+            wake();
+        }
+    }
+
+    private void close() {
+        io.removeAwake(this);
+        io.forget(process, this);
+        SharedFile old = file;
+        if (old != null) {
+            file = null;
+            memory = null;
+            old.close();
+            process.mappings().removeRing(old.memory());
+        }
+    }
+
+    /** The peer may have rung and sent a wake-up, or is about to: the loop looks by itself for a while. */
+    void wake() {
+        if (memory != null) {
+            io.wake(this);
+        }
+    }
+
+    /** Polls a member in the next turn although nobody rings. */
+    void pollAgain(int slot) {
+        again[slot / Long.SIZE] |= 1L << slot;
+        wake();
+    }
+
+    @Override
+    int poll() {
+        MemorySegment now = memory;
+        if (now == null) {
+            return 0;
+        }
+        polling = true;
+        int handled = 0;
+        for (int word = 0; word < words; word++) {
+            // Those are noted for the next turn that are not done with this one.
+            long due = again[word];
+            again[word] = 0;
+            due |= Doorbell.take(now, word);
+            while (due != 0) {
+                ShmEndpoint member = members[word * Long.SIZE + Long.numberOfTrailingZeros(due)];
+                due &= due - 1;
+                if (member != null) { // a peer may ring for one that has just ended
+                    handled += member.pollRung();
+                }
+            }
+        }
+        polling = false;
+        if (count == 0) {
+            close();
+        }
+        return handled;
+    }
+
+    @Override
+    boolean fallAsleep() {
+        MemorySegment now = memory;
+        if (now == null) {
+            return true;
+        }
+        Doorbell.setSleeps(now, ++lastSleep);
+        for (int word = 0; word < words; word++) {
+            if (again[word] != 0 || Doorbell.isRung(now, word)) {
+                awake();
+                return false;
+            }
+        }
+        return true;
+    }
+
+    @Override
+    void awake() {
+        MemorySegment now = memory;
+        if (now != null) {
+            Doorbell.setSleeps(now, 0);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "doorbell of " + count + " connections with " + process;
+    }
+}
