@@ -69,6 +69,11 @@ static int linked_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		REFUSE("a send without a peer");
 	struct receives *receives = end_of(&peer->base)->receives;
 	for (; wr; wr = wr->next) {
+		if (wr->opcode == IBV_WR_RDMA_WRITE && !wr->num_sge) { /* nothing, whose completion is that of what went before */
+			if (wr->send_flags & IBV_SEND_SIGNALED)
+				push(qp->send_cq, (struct ibv_wc) { .wr_id = wr->wr_id, .opcode = IBV_WC_RDMA_WRITE, .qp_num = qp->qp_num });
+			continue;
+		}
 		if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM)
 			REFUSE("only sends are carried");
 		if (receives->head == receives->tail)

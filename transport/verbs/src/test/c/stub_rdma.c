@@ -213,7 +213,7 @@ EXPORT void stub_block(const char *function) { LOCKED(snprintf(block, sizeof(blo
 struct stub_channel { struct ibv_comp_channel base; int write_fd; };
 struct stub_cq { struct ibv_cq base; int unmapped; struct ibv_wc ring[CQ_DEPTH]; unsigned head, tail, events; int armed; };
 struct stub_work { uint64_t id; uint32_t bytes; int opcode, signalled; };
-struct stub_queue { struct stub_work ring[DEPTH]; unsigned head, tail; };
+struct stub_queue { struct stub_work ring[DEPTH]; unsigned head, tail, reported; };
 struct stub_srq { struct ibv_srq base; uint64_t ring[4096]; unsigned head, tail, in_cqs; };
 struct stub_pd { struct ibv_pd base; struct ibv_td *td; };
 struct stub_qp { struct ibv_qp base; unsigned send_sges, receive_sges; struct stub_queue sends, receives; int in_error, locks_doorbell; };
@@ -239,6 +239,7 @@ static const struct personality {
 	enum resizing resizing;
 	int kernel_poll;     /* polls an error by a system call */
 	int dedicated;       /* queue pairs with a doorbell register of their own, others lock one; 0 if there are no such locks */
+	int flushes_done;    /* flushes all behind the last completion, what was done included */
 } personalities[] = {
 	/* The ideal device: vendor id of rxe, so polls are quick ones. */
 	{ "", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 4, 4, 65536, DEPTH, 16, 0, -1, -1, RESIZES, 0 },
@@ -253,11 +254,12 @@ static const struct personality {
 	{ "mlx4", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 32, 32, 32, 832, 16351, 65472, 1, -1, -1, RESIZES, 0 },
 	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. */
 	{ "bnxt_re", 0x14e4, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 6, 6, 6, 96, 8191, 65536, 1, EOPNOTSUPP, EINVAL, UNMAPS, 0 },
-	/* irdma/user.h: 13 fragments, 101 bytes inline; binding type 2 windows is in its post_send. */
-	{ "irdma-roce", 0x8086, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0 },
-	{ "irdma-iwarp", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0 },
+	/* irdma/user.h: 13 fragments, 101 bytes inline; binding type 2 windows is in its post_send; uk.c, irdma_uk_cq_poll_cmpl, flushes from
+	   the tail of the queue on, which completions move. */
+	{ "irdma-roce", 0x8086, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0, 0, 1 },
+	{ "irdma-iwarp", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0, 0, 1 },
 	/* irdma/i40iw_hw.h: 3 fragments, 48 bytes inline. */
-	{ "x722", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 3, 3, 3, 48, 2045, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
+	{ "x722", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 3, 3, 3, 48, 2045, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0, 0, 1 },
 	/* erdma/erdma_verbs.h: 6 and 1; erdma_hw.h: 96 bytes inline; no resize_cq and no create_srq in erdma.c. */
 	{ "erdma", 0x1ded, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 1, 6, 1, 96, 8192, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
 	/* efa/verbs.c, create_qp: UD and SRD only; the kernel's node type is unspecified. */
@@ -385,6 +387,7 @@ static int complete_first(struct stub_qp *qp, struct stub_queue *queue, struct i
 		return -1;
 	struct stub_work *work = &queue->ring[queue->head++ % DEPTH];
 	if (work->signalled || status) {
+		queue->reported = queue->head;
 		send_completions += queue == &qp->sends;
 		push(cq, completion(qp, work, status, vendor));
 	}
@@ -393,6 +396,8 @@ static int complete_first(struct stub_qp *qp, struct stub_queue *queue, struct i
 
 static void flush(struct stub_qp *qp)
 {
+	if (of_device(qp->base.context)->flushes_done)
+		qp->sends.head = qp->sends.reported;
 	while (!complete_first(qp, &qp->sends, qp->base.send_cq, IBV_WC_WR_FLUSH_ERR, 0))
 		;
 	while (!complete_first(qp, &qp->receives, qp->base.recv_cq, IBV_WC_WR_FLUSH_ERR, 0))

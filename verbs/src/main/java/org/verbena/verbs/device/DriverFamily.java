@@ -166,6 +166,16 @@ public enum DriverFamily {
     }
 
     /**
+     * Whether a queue pair in its error state returns only what was not done. libirdma returns as flushed all behind
+     * the last completion that was polled (irdma/uk.c, irdma_uk_cq_poll_cmpl), what was done without one included.
+     *
+     * @return false if it does not, or is not known to
+     */
+    public boolean flushesOnlyWhatIsNotDone() {
+        return this == MLX5 || this == MLX4 || this == SOFT_ROCE || this == SOFT_IWARP;
+    }
+
+    /**
      * Whether the device writes memory over PCI Express, where the order of its writes costs time on some processors.
      *
      * @return false for software

@@ -23,6 +23,8 @@ import org.verbena.transport.RegisteredMemory;
  * <p>Receives may be posted from {@code onPrepared} on, other work from {@code onConnected} on. Every accepted work
  * request ({@code true}) completes exactly once through the handler, in the order posted within the send queue and
  * within the receive queue. Work that is posted later, or refused with {@code false} or an exception, never completes.
+ * A completion is reported without delay, and does not wait for other work to be posted, except that of a work request
+ * that is {@link WorkRequest#UNSIGNALLED}.
  *
  * <p>The memory of a work request (its regions, or the bytes behind an inline send until the post returns) stays
  * registered until its completion, whatever its owner does in the meantime: the endpoint retains the region ({@link

@@ -41,7 +41,7 @@ public final class WorkRequest {
      * A send of what {@link #buffers()} will hold.
      *
      * @param id returned in the completion
-     * @param mask flags: a mask of {@link #INLINE}, {@link #FENCE}, {@link #SOLICITED}
+     * @param mask flags: a mask of {@link #INLINE}, {@link #FENCE}, {@link #SOLICITED}, {@link #UNSIGNALLED}
      * @return this
      */
     public WorkRequest asSend(long id, int mask) {
@@ -187,7 +187,7 @@ public final class WorkRequest {
     /**
      * How.
      *
-     * @return a mask of {@link #INLINE}, {@link #FENCE}, {@link #SOLICITED}
+     * @return a mask of {@link #INLINE}, {@link #FENCE}, {@link #SOLICITED}, {@link #UNSIGNALLED}
      */
     public int flags() {
         return flags;
@@ -258,6 +258,14 @@ public final class WorkRequest {
 
     /** Wakes a peer that waits for solicited completions only. */
     public static final int SOLICITED = 1 << 2;
+
+    /**
+     * Nobody waits for its completion, which may be reported as late as that of a later work request, and at the end of
+     * the connection at the latest. So the adapter need not write one: only a failure has one of its own. For sends and
+     * writes that are {@link #INLINE}, whose memory nothing has to hold until then. A provider whose completions cost
+     * nothing reports it as any other.
+     */
+    public static final int UNSIGNALLED = 1 << 3;
 
     /** The operations of a send queue. */
     public enum Opcode {

@@ -1,5 +1,6 @@
 package org.verbena.transport.verbs;
 
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.WorkStatus;
@@ -18,6 +19,9 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
     private final EndpointHandler handler;
     private final SendPath sends;
     private final ReceivePath receives;
+
+    /** The peer has left, and what it has not taken comes back flushed. */
+    private boolean hasPeerLeft;
 
     CompletionReports(VerbsEndpoint endpoint, EndpointOptions options, EndpointHandler handler) {
         this.endpoint = endpoint;
@@ -39,8 +43,8 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
     /** A slot of the send queue was done. */
     @Override
     public void onSendDone(int slot) {
-        if (slot == WorkRequestId.BINDING) {
-            endpoint.onBinding0(WorkStatus.SUCCESS, 0);
+        if (slot >= WorkRequestId.LAST_ASKING) {
+            onOwn(slot, WorkStatus.SUCCESS, 0);
             return;
         }
         if (!sends.isOut(slot)) {
@@ -51,18 +55,34 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
         sends.onDone(slot);
     }
 
+    /** Work that nobody has posted but this module. */
+    private void onOwn(int slot, WorkStatus status, int vendorError) {
+        if (slot == WorkRequestId.BINDING) {
+            endpoint.onBinding0(status, vendorError);
+            return;
+        }
+        sends.onAsked(slot);
+        if (status != WorkStatus.SUCCESS) {
+            endFailed("a write of no bytes", status, vendorError);
+        }
+        endpoint.noteProgress();
+    }
+
     /** A slot of the send queue failed. */
     @Override
     public void onSendFailed(int slot, WorkStatus status, int vendorError) {
-        if (slot == WorkRequestId.BINDING) {
-            endpoint.onBinding0(status, vendorError);
+        if (slot >= WorkRequestId.LAST_ASKING) {
+            onOwn(slot, status, vendorError);
             return;
         }
         if (!sends.isOut(slot)) {
             strayCompletion("send", slot);
             return;
         }
-        endFailed(slot, status, vendorError);
+        if (hasPeerLeft && status == WorkStatus.FLUSHED) {
+            endpoint.drain(new ConnectionException.Lost(lossDuring(sends.describe(slot))));
+        }
+        endFailed(sends.describe(slot), status, vendorError);
         sends.onFailed(slot, status);
     }
 
@@ -74,26 +94,29 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
             return;
         }
         sends.onFirstPartFailed(slot, status);
-        endFailed(slot, status, vendorError);
+        endFailed(sends.describe(slot), status, vendorError);
     }
 
-    private void endFailed(int slot, WorkStatus status, int vendorError) {
+    private void endFailed(String work, WorkStatus status, int vendorError) {
         if (status != WorkStatus.FLUSHED) {
-            endpoint.drain(endpoint.explain(
-                    new WorkCompletionException(onConnection(sends.describe(slot)), status, vendorError)));
+            endpoint.drain(endpoint.explain(new WorkCompletionException(onConnection(work), status, vendorError)));
         } else if (endpoint.is(VerbsEndpoint.State.CONNECTED)) {
             // The peer moved the queue pair to its error state: over iWARP, nothing else shows that a TERMINATE has
             // come.
-            String work = sends.describe(slot);
             endpoint.drain(endpoint.explain(new ConnectionException.Lost(
                     lossDuring(work), new WorkCompletionException(onConnection(work), status, vendorError))));
         }
         endpoint.noteProgress();
     }
 
-    /** The peer left while work was out. */
-    ConnectionException lostWithOldest() {
-        return new ConnectionException.Lost(lossDuring(sends.describeOldest()));
+    /**
+     * The peer has left, and all completions that had come are handled.
+     *
+     * @return what that means; null if it has taken all that was sent, so far as is known
+     */
+    @Nullable ConnectionException peerLeft() {
+        hasPeerLeft = true;
+        return sends.isCompletionDue() ? new ConnectionException.Lost(lossDuring(sends.describeOldest())) : null;
     }
 
     private String lossDuring(String work) {

@@ -29,7 +29,7 @@ final class DatagramSends {
     DatagramSends(int depth, int maxSges, Events events) {
         this.events = events;
         ring = new WorkRing(depth, maxSges);
-        staging = new SendStaging(ring, events);
+        staging = new SendStaging(ring, false, events);
         destinations = new VerbsDestination[depth];
         lengths = new int[depth];
     }
@@ -41,7 +41,7 @@ final class DatagramSends {
 
     /** The queue is there. */
     void prepared(SendQueue made, int endpointIndex, int endpointGeneration) {
-        staging.prepared(made, false, endpointIndex, endpointGeneration);
+        staging.prepared(made, false, false, endpointIndex, endpointGeneration);
         maxInlineBytes = made.maxInlineBytes();
     }
 
@@ -115,7 +115,7 @@ final class DatagramSends {
         for (int i = 0; i < sges.count(); i++) {
             queue.uncheckedSge(sges.address(i), sges.length(i), sges.region(i).localKey());
         }
-        staging.staged(signalled);
+        staging.staged(signalled, true);
     }
 
     /**
@@ -127,9 +127,9 @@ final class DatagramSends {
         return staging.flush();
     }
 
-    /** Forgets what is staged: it stays out, and {@link #completeRest} completes it. */
-    void discard() {
-        staging.discard();
+    /** Nothing more is sent: what is staged stays out, and {@link #completeRest} completes it. */
+    void end() {
+        staging.end();
     }
 
     /** A slot was done or failed; all before it, which have no completion of their own, were done. */

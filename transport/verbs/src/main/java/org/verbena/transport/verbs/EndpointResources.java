@@ -86,11 +86,11 @@ final class EndpointResources {
     }
 
     /**
-     * The work requests that may be outstanding: on siw any read may be in two parts, and binding windows takes some
-     * too.
+     * The work requests that may be outstanding: on siw any read may be in two parts, and binding windows and asking
+     * for completions takes some too.
      */
     private int sendWorkRequests(VerbsDevice used) {
-        return (used.isSiw() ? 2 * sendDepth : sendDepth) + bindings;
+        return (used.isSiw() ? 2 * sendDepth : sendDepth) + bindings + SendStaging.MAX_ASKING;
     }
 
     /** Reduces what was wished for to what the device has. */
@@ -102,7 +102,7 @@ final class EndpointResources {
                 "sendDepth",
                 options.sendDepth(),
                 EndpointOptions.DEFAULTS.sendDepth(),
-                (limits.maxWorkRequests() - bindings) / (used.isSiw() ? 2 : 1));
+                (limits.maxWorkRequests() - bindings - SendStaging.MAX_ASKING) / (used.isSiw() ? 2 : 1));
         int receiveDepth = within(
                 used,
                 "receiveDepth",

@@ -18,7 +18,7 @@ import org.verbena.verbs.work.SendFlags;
  * loop's thread.
  *
  * <p>A completion of a slot completes all slots before it as well (those were not signalled), so work completes once
- * and in order whatever is signalled. Not so over iWARP, where siw completes a write while a read before it is still
+ * and in order whatever is signalled; {@link SendStaging} says what is. Not so over iWARP, where siw completes a write while a read before it is still
  * under way, and a failure before the work it follows: there each work request is signalled, and its outcome waits in
  * its slot until those before it are known. On siw a read of few bytes on two of the peer's pages is posted in two
  * parts ({@link ShortReads}); the slot is done with the second.
@@ -35,6 +35,9 @@ final class SendPath {
          */
         void onSendCompleted(long workId, WorkStatus status, int lengthBytes);
     }
+
+    /** Nobody waits for what has both flags: neither its poster, nor its memory. */
+    private static final int NOT_AWAITED = WorkRequest.UNSIGNALLED | WorkRequest.INLINE;
 
     private final Events events;
     private final SendRing ring;
@@ -54,7 +57,7 @@ final class SendPath {
     SendPath(int depth, int maxSges, Events events) {
         this.events = events;
         ring = new SendRing(depth, maxSges);
-        staging = new SendStaging(ring, events);
+        staging = new SendStaging(ring, true, events);
     }
 
     /**
@@ -68,7 +71,7 @@ final class SendPath {
      */
     void prepared(SendQueue made, VerbsDevice device, int depth, int endpointIndex, int endpointGeneration) {
         ring.limit(depth);
-        staging.prepared(made, device.isIwarp(), endpointIndex, endpointGeneration);
+        staging.prepared(made, device.isIwarp(), device.flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
         completesInAnyOrder = device.isIwarp();
         splitsShortReads = device.isSiw();
     }
@@ -103,6 +106,28 @@ final class SendPath {
     /** The oldest outstanding work request. */
     String describeOldest() {
         return ring.describe(ring.head());
+    }
+
+    /** Whether some are out of which a completion would have come if they were done. */
+    boolean isCompletionDue() {
+        return ring.count() > 0 && (completesInAnyOrder || staging.isSignalledOut());
+    }
+
+    /** A batch of completions was handled. */
+    void onBatchEnd() {
+        staging.batchEnded();
+    }
+
+    /**
+     * Whether nothing is out; if something is, its completion comes without more being posted.
+     *
+     * @return false while something is out
+     */
+    boolean awaitAll() {
+        if (ring.count() > 0) {
+            staging.awaitAll();
+        }
+        return ring.count() == 0;
     }
 
     // ---- posting
@@ -227,7 +252,7 @@ final class SendPath {
         if (work.opcode() != WorkRequest.Opcode.COMPARE_AND_SWAP && work.opcode() != WorkRequest.Opcode.FETCH_AND_ADD) {
             addSges(queue, sges, (work.flags() & WorkRequest.INLINE) != 0);
         }
-        staging.staged(signalled);
+        staging.staged(signalled, (work.flags() & NOT_AWAITED) != NOT_AWAITED);
     }
 
     /**
@@ -266,15 +291,16 @@ final class SendPath {
         return staging.flush();
     }
 
-    /** Forgets what is staged: it stays out, and {@link #completeRest} completes it. */
-    void discard() {
-        staging.discard();
+    /** The connection ends: what is staged stays out, and {@link #completeRest} completes it; the rest comes back. */
+    void end() {
+        staging.end();
     }
 
     // ---- completions of slots that are out
 
     /** A slot was done; where completions come in order, all before it as well. */
     void onDone(int slot) {
+        staging.signalledDone();
         if (completesInAnyOrder) {
             ring.keepOutcome(slot, WorkStatus.SUCCESS);
             completeKnown();
@@ -282,6 +308,19 @@ final class SendPath {
         }
         completeUpTo(slot);
         complete(WorkStatus.SUCCESS);
+    }
+
+    /**
+     * A write of no bytes has come back: those before it that are still out were done, since what fails or is flushed
+     * has a completion of its own.
+     *
+     * @param slot {@link WorkRequestId#ASKING} or {@link WorkRequestId#LAST_ASKING}
+     */
+    void onAsked(int slot) {
+        long end = staging.askedEnd(slot);
+        while (ring.begin() < end) {
+            complete(WorkStatus.SUCCESS);
+        }
     }
 
     /**

@@ -549,7 +549,7 @@ final class VerbsDatagramEndpoint
         state = State.DRAINING;
         cause = failure instanceof NativeRdmaException refused ? NativeFailures.of(refused) : failure;
         LOG.debug("{} end: {}", this, failure == null ? "in good order" : failure.toString());
-        sends.discard();
+        sends.end();
         receives.discard();
         membership.ioHandler().startDraining(loop, this);
         execute(this::failDestinations0); // this may be within a call of the handler

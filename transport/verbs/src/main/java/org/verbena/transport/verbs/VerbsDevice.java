@@ -215,6 +215,11 @@ final class VerbsDevice {
         return context.driverFamily().bindsBehindWork();
     }
 
+    /** Whether a queue pair in its error state returns only what was not done. */
+    boolean flushesOnlyWhatIsNotDone() {
+        return context.driverFamily().flushesOnlyWhatIsNotDone();
+    }
+
     boolean windowsAreProven() {
         return windowsAreProven;
     }

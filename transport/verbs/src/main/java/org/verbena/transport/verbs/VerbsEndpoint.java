@@ -439,9 +439,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         }
     }
 
-    /** Whether a memory window can be bound now. */
+    /** Whether a memory window can be bound now; otherwise that is asked again when something has completed. */
     boolean canBind() {
-        return state == State.CONNECTED && (sends.count() == 0 || device().bindsBehindWork());
+        return state == State.CONNECTED && (device().bindsBehindWork() || sends.awaitAll());
     }
 
     /** Posts the binding of a memory window. */
@@ -532,6 +532,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         } catch (Throwable thrown) {
             drain(thrown);
         }
+        sends.onBatchEnd();
         checkDrained();
     }
 
@@ -562,7 +563,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             resources.pollAll();
         }
         if (state == State.CONNECTED) {
-            drain(sends.count() == 0 ? null : reports.lostWithOldest());
+            drain(reports.peerLeft());
         } else if (state != State.DRAINING && state != State.CLOSED) {
             drain(setup.failureOf(event));
         }
@@ -594,7 +595,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         cause = why;
         cancelTimeout();
         LOG.debug("{} ends in state {}: {}", connection(), before, why == null ? "in good order" : why.toString());
-        sends.discard();
+        sends.end();
         receives.discard();
         membership.ioHandler().startDraining(loop, this);
         if (request != null && endedBefore == null && before != State.CONNECTED) {

@@ -39,6 +39,12 @@ final class WorkRequestId {
     /** In the place of a slot of the send queue, which has fewer: the binding of a memory window. */
     static final int BINDING = MAX_SLOTS - 1;
 
+    /** In the same place: a write of no bytes, whose completion is that of all before it. */
+    static final int ASKING = MAX_SLOTS - 2;
+
+    /** Such a one at the end of the connection. */
+    static final int LAST_ASKING = MAX_SLOTS - 3;
+
     private static final int KIND_SHIFT = 22;
     private static final int GENERATION_SHIFT = 24;
     private static final int ENDPOINT_SHIFT = 40;

@@ -4,7 +4,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 
 /**
  * What is out on one queue of an endpoint, in order: a ring of slots, each with a work id and the regions that the work
- * holds. Not thread-safe; confined to the loop's thread.
+ * holds. Work also has numbers, from 0 in the order taken. Not thread-safe; confined to the loop's thread.
  *
  * <pre>
  *   slot   0   1   2   3   4   5   6   7
@@ -18,6 +18,9 @@ class WorkRing {
     private final HeldRegions held;
     private int head;
     private int count;
+
+    /** The number of the head's slot. */
+    private long begin;
 
     WorkRing(int depth, int maxSges) {
         this.depth = depth;
@@ -38,6 +41,16 @@ class WorkRing {
 
     final int count() {
         return count;
+    }
+
+    /** The number of the first that is out, if any is. */
+    final long begin() {
+        return begin;
+    }
+
+    /** The number of the next to be taken. */
+    final long end() {
+        return begin + count;
     }
 
     final boolean isFull() {
@@ -94,6 +107,7 @@ class WorkRing {
         int slot = head;
         head = slot + 1 == depth ? 0 : slot + 1;
         count--;
+        begin++;
         held.release(slot);
     }
 
