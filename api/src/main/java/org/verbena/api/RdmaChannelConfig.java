@@ -109,6 +109,7 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
                 number(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, 1, any, messages.closeTimeoutMillis()),
                 number(RdmaChannelOption.KEEP_ALIVE_MILLIS, 0, any, messages.keepAliveMillis()),
                 number(ChannelOption.IP_TOS, 0, 255, endpoint.trafficClass()),
+                once(RdmaChannelOption.SEND_COMPLETION, messages.sendCompletion()),
                 once(RdmaChannelOption.SHARED_RECEIVE_QUEUE, endpoint.sharedReceiveQueue()),
                 once(RdmaChannelOption.REGISTERED_ALLOCATOR, false),
                 once(RdmaChannelOption.PRE_SHARED_KEYS, null),
@@ -268,6 +269,7 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
             o.helloTimeoutMillis = connectTimeoutMillis();
             o.closeTimeoutMillis = closeTimeoutMillis();
             o.keepAliveMillis = get(RdmaChannelOption.KEEP_ALIVE_MILLIS);
+            o.sendCompletion = get(RdmaChannelOption.SEND_COMPLETION);
         });
     }
 

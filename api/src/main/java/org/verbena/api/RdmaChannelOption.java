@@ -5,6 +5,7 @@ import org.verbena.api.datagram.RdmaDatagramChannel;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.Framing;
 import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.SendCompletion;
 import org.verbena.transport.protocol.MessageOptions;
 
 /**
@@ -85,6 +86,14 @@ public final class RdmaChannelOption {
      */
     public static final ChannelOption<Integer> MAX_INLINE_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_INLINE_BYTES");
+
+    /**
+     * When the promise of a write completes: {@link SendCompletion#ACKNOWLEDGED}, the default, since it is the stronger
+     * one and a failed promise then names what may be lost; or {@link SendCompletion#POSTED}, which saves adapters a
+     * completion for each short message, for programs that learn from replies that their messages arrived.
+     */
+    public static final ChannelOption<SendCompletion> SEND_COMPLETION =
+            ChannelOption.valueOf(RdmaChannelOption.class, "SEND_COMPLETION");
 
     /**
      * A message outside registered memory is copied if it has at most this many bytes, and registered for its send if

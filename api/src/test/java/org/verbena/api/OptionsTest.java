@@ -37,6 +37,7 @@ import org.verbena.api.datagram.RdmaDatagramChannel;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.Framing;
 import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.SendCompletion;
 import org.verbena.transport.spi.Patience;
 
 /** Every option of every kind of channel, by its table. */
@@ -72,6 +73,7 @@ class OptionsTest {
     /** A value other than the default of each option that is neither a number nor a flag. */
     private static final List<Object> SAMPLES = List.of(
             PreSharedKeys.of("key", new byte[32]),
+            SendCompletion.POSTED,
             new byte[] {1, 2},
             LadderOptions.DEFAULTS,
             UnpooledByteBufAllocator.DEFAULT,
@@ -144,7 +146,8 @@ class OptionsTest {
                             io.netty.buffer.ByteBufAllocator.class,
                             io.netty.channel.RecvByteBufAllocator.class,
                             io.netty.channel.MessageSizeEstimator.class,
-                            WriteBufferWaterMark.class)
+                            WriteBufferWaterMark.class,
+                            SendCompletion.class)
                     .anyMatch(type -> type.isInstance(now) && type.isInstance(sample));
         }
         return option.equals(RdmaChannelOption.PRE_SHARED_KEYS) && sample instanceof PreSharedKeys

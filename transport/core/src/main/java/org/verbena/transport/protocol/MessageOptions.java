@@ -2,6 +2,7 @@ package org.verbena.transport.protocol;
 
 import java.util.function.Consumer;
 import org.verbena.transport.Framing;
+import org.verbena.transport.SendCompletion;
 import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.wire.Wire;
 
@@ -28,6 +29,7 @@ import org.verbena.transport.protocol.wire.Wire;
  *     peer has answered, 1 or more
  * @param keepAliveMillis after this long without a frame from the peer a ping is sent, and after as long again without
  *     an answer the connection ends; 0 for never. Not with RAW framing, which has no ping
+ * @param sendCompletion when a message counts as sent
  */
 public record MessageOptions(
         Framing framing,
@@ -40,7 +42,8 @@ public record MessageOptions(
         int registerThresholdBytes,
         int helloTimeoutMillis,
         int closeTimeoutMillis,
-        int keepAliveMillis) {
+        int keepAliveMillis,
+        SendCompletion sendCompletion) {
 
     /** The smallest receive depth: one message and the two receives that are reserved for control. */
     public static final int MIN_RECEIVE_DEPTH = 3;
@@ -57,7 +60,7 @@ public record MessageOptions(
     /**
      * MESSAGE framing, the device's defaults for receives and rendezvous with 16 in progress at once, messages up to 64
      * MiB, inline up to the device's limit, registration of unregistered memory above 256 KiB, 10 s for the handshake,
-     * 10 s to close, keepalive after 20 s.
+     * 10 s to close, keepalive after 20 s, messages sent when they are acknowledged.
      */
     public static final MessageOptions DEFAULTS = of(new Values());
 
@@ -207,6 +210,7 @@ public record MessageOptions(
         values.helloTimeoutMillis = helloTimeoutMillis;
         values.closeTimeoutMillis = closeTimeoutMillis;
         values.keepAliveMillis = keepAliveMillis;
+        values.sendCompletion = sendCompletion;
         change.accept(values);
         return of(values);
     }
@@ -223,7 +227,8 @@ public record MessageOptions(
                 values.registerThresholdBytes,
                 values.helloTimeoutMillis,
                 values.closeTimeoutMillis,
-                values.keepAliveMillis);
+                values.keepAliveMillis,
+                values.sendCompletion);
     }
 
     /** Fields that have the components' names, and the defaults. */
@@ -240,6 +245,7 @@ public record MessageOptions(
         public int helloTimeoutMillis = 10_000;
         public int closeTimeoutMillis = 10_000;
         public int keepAliveMillis = DEFAULT_KEEP_ALIVE_MILLIS;
+        public SendCompletion sendCompletion = SendCompletion.ACKNOWLEDGED;
 
         private Values() {}
     }

@@ -22,6 +22,7 @@ import org.verbena.transport.protocol.framing.Framer;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.receiving.Inbound;
 import org.verbena.transport.protocol.sending.Operation;
+import org.verbena.transport.protocol.sending.SendLedger;
 import org.verbena.transport.protocol.state.Lifecycle.Phase;
 import org.verbena.transport.protocol.state.Work;
 import org.verbena.transport.protocol.wire.Wire;
@@ -204,7 +205,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * Queues a message; with STREAM framing, bytes of any number. It may be called before {@code onActive}. A message
      * above the peer's limit fails with {@link MessageTooLargeException}, and on a connection that has ended with the
      * connection's cause. Success means that the peer's adapter has all of it (verbs) or that TCP has taken it (soft),
-     * not that the peer's program has seen it. Messages sent by rendezvous have arrived in the peer's memory.
+     * or less with {@link MessageOptions#sendCompletion()}, not that the peer's program has seen it. Messages sent by rendezvous have arrived in the peer's memory.
      *
      * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
      * @param callback called with the outcome
@@ -589,6 +590,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public void onSendCompletion(Endpoint endpoint, long workId, WorkStatus status, int lengthBytes) {
         parts.settling.beginBatch();
+        if (workId == SendLedger.UNTRACKED) {
+            workFailed("a frame", status);
+            return;
+        }
         if (!parts.ledger.isNext(workId)) {
             abort(new IllegalStateException("the provider completed work " + workId
                     + ", which is not next: completions must come in the order posted"));
@@ -605,7 +610,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 parts.inbox.discard();
             }
         } else {
-            workFailed("control frame", status);
+            workFailed("a frame", status);
         }
     }
 

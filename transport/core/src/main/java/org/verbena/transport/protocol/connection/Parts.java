@@ -79,7 +79,7 @@ final class Parts {
         tap = new FrameTap(raw, onThrown);
         outbox = new Outbox(life, peer, counters, onThrown);
         transfers = new Transfers(this::wakeAfter, counters, connection::onMemoryFreed);
-        ledger = new SendLedger(options.maxInlineBytes(), counters, transfers);
+        ledger = new SendLedger(options, counters, transfers);
         sendMemory = new SendMemory(options, ledger, counters);
         window = new ReceiveWindow(options, credits, counters, header, connection);
         inbox = new Inbox(life, window, counters, callbacks, connection, stream, nanoClock);

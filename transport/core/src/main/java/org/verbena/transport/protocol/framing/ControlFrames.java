@@ -100,7 +100,9 @@ public final class ControlFrames {
                 return;
             }
         }
-        if (credits.mustAnswer() && credits.canAnswer() && frames.postHeader(endpoint, Wire.ACK, 0, 0)) {
+        if (credits.mustAnswer()
+                && credits.canAnswer()
+                && frames.postHeader(endpoint, Wire.ACK, 0, 0, life.isClosing())) {
             credits.answerSent();
             counters.controlFrameSent();
         }
@@ -140,7 +142,8 @@ public final class ControlFrames {
             payload = Wire.NONCE_BYTES;
         }
         int returned = type == Wire.RETURN ? credits.returnable() : 0;
-        if (!frames.postHeader(endpoint, type, returned, payload)) {
+        // From CLOSE on the connection waits until its sends are done, and the last is behind all others.
+        if (!frames.postHeader(endpoint, type, returned, payload, life.isClosing())) {
             return;
         }
         credits.controlFrameSent();

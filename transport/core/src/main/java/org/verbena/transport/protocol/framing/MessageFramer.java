@@ -66,16 +66,16 @@ public final class MessageFramer extends HeadedFramer {
         int room = handshake.peerPayloadBytes();
         int wanted = Math.min(operation.remainingBytes, room);
         int payload = wanted;
-        int flags = ledger.inlineFlag(Wire.HEADER_BYTES + wanted);
-        WorkRequest request = ledger.request();
-        request.asSend(ledger.nextId(), flags);
+        boolean inSlot = false;
+        WorkRequest request = ledger.describeMessage(Wire.HEADER_BYTES + wanted);
         ledger.gatherSlot(Wire.HEADER_BYTES);
         if (wanted > 0) {
             payload = memory.gather(operation, wanted, maxSges - 1, request.buffers());
             if (payload < wanted && payload < room / MIN_FRAGMENT_DIVISOR + 1) {
                 payload = wanted;
-                request.asSend(ledger.nextId(), flags);
-                if (wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES) {
+                ledger.describeMessage(Wire.HEADER_BYTES + wanted);
+                inSlot = wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
+                if (inSlot) {
                     memory.copyToSlot(operation, wanted);
                     ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
                 } else {
@@ -88,10 +88,11 @@ public final class MessageFramer extends HeadedFramer {
         }
         frames.writeMessageHeader(
                 type, operation.remainingBytes, payload < operation.remainingBytes || operation.next != null);
-        if (!frames.postMessage(endpoint, operation)) {
+        boolean isDone = ledger.isDoneWhenPosted(inSlot);
+        if (!frames.postMessage(endpoint, isDone ? null : operation)) {
             return Obstacle.SLOT;
         }
-        operation.framePosted(payload);
+        operation.framePosted(payload, isDone);
         return Obstacle.NONE;
     }
 

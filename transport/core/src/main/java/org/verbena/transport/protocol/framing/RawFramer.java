@@ -49,10 +49,11 @@ public final class RawFramer extends Framer {
                 return Obstacle.MEMORY;
             }
         }
-        if (!frames.postRaw(endpoint, operation)) {
+        boolean isDone = ledger.isDoneWhenPosted(false);
+        if (!frames.postRaw(endpoint, isDone ? null : operation)) {
             return Obstacle.SLOT;
         }
-        operation.framePosted(total);
+        operation.framePosted(total, isDone);
         return Obstacle.NONE;
     }
 

@@ -16,7 +16,6 @@ import org.verbena.transport.protocol.sending.SendMemory;
 import org.verbena.transport.protocol.wire.Wire;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.spi.WorkRequest;
 
 /**
  * Messages are bytes without boundaries: the bytes that wait at a flush are packed into frames as long as the peer's
@@ -66,7 +65,7 @@ public final class StreamFramer extends HeadedFramer {
             if (!frames.postMessageHeader(endpoint, operation, Wire.END)) {
                 return Obstacle.SLOT;
             }
-            operation.framePosted(0);
+            operation.framePosted(0, false);
             return Obstacle.NONE;
         }
         if (operation.rendezvous || sender.wants(operation)) {
@@ -87,24 +86,22 @@ public final class StreamFramer extends HeadedFramer {
      * the peer takes.
      */
     private Obstacle postSegment(Endpoint endpoint, Operation first) {
-        WorkRequest request = ledger.request();
         int wanted = segmentBytes(first);
         boolean single = wanted <= first.remainingBytes;
         int payload = wanted;
-        int flags = ledger.inlineFlag(Wire.HEADER_BYTES + wanted);
         boolean inSlot = wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
         if (!inSlot && (single || wanted > COALESCED_BYTES)) {
-            request.asSend(ledger.nextId(), flags);
+            ledger.describeMessage(Wire.HEADER_BYTES + wanted);
             ledger.gatherSlot(Wire.HEADER_BYTES);
             payload = gatherSegment(first, wanted);
         }
         if (inSlot) {
-            request.asSend(ledger.nextId(), flags);
+            ledger.describeMessage(Wire.HEADER_BYTES + wanted);
             memory.copySegment(first, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
             ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
         } else if ((!single && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
             payload = wanted;
-            request.asSend(ledger.nextId(), flags);
+            ledger.describeMessage(Wire.HEADER_BYTES + wanted);
             ledger.gatherSlot(Wire.HEADER_BYTES);
             ByteBuf copy = ledger.stage(endpoint, wanted);
             if (copy == null) {
@@ -113,10 +110,14 @@ public final class StreamFramer extends HeadedFramer {
             memory.copySegment(first, copy, 0, wanted);
         }
         frames.writeMessageHeader(Wire.MESSAGE, payload, isMoreBehind(first, payload));
-        if (!frames.postMessage(endpoint, first)) {
+        boolean isDone = ledger.isDoneWhenPosted(inSlot);
+        if (!frames.postMessage(endpoint, isDone ? null : first)) {
             return Obstacle.SLOT;
         }
-        ledger.lastHasMessages(segmentPosted(first, payload));
+        int messages = segmentPosted(first, payload, isDone);
+        if (!isDone) {
+            ledger.lastHasMessages(messages);
+        }
         return Obstacle.NONE;
     }
 
@@ -196,13 +197,13 @@ public final class StreamFramer extends HeadedFramer {
     }
 
     /** Advances the messages that a segment has bytes of; returns their number. */
-    private int segmentPosted(Operation first, int payload) {
+    private int segmentPosted(Operation first, int payload, boolean isDone) {
         int messages = 0;
         int left = payload;
         Operation next = first;
         while (next != null && left > 0) {
             int part = Math.min(next.remainingBytes, left);
-            next.framePosted(part);
+            next.framePosted(part, isDone);
             left -= part;
             messages++;
             next = next.next;

@@ -158,7 +158,7 @@ public final class RendezvousSender {
         counters.rendezvousSent();
         operation.rendezvousEvent = FlightEvents.advertised(operation.rendezvousEvent, operation.totalBytes, count);
         advertised.add(operation);
-        operation.framePosted(lengthBytes);
+        operation.framePosted(lengthBytes, false);
         return Obstacle.NONE;
     }
 

@@ -73,8 +73,12 @@ public final class FrameSender {
         return credits.available() <= 0;
     }
 
-    /** Posts a frame of the message class, its header written: it takes a grant. */
-    public boolean postMessage(Endpoint endpoint, Operation operation) {
+    /**
+     * Posts a frame of the message class, its header written: it takes a grant.
+     *
+     * @param operation what completes with it; null if nothing does
+     */
+    public boolean postMessage(Endpoint endpoint, @Nullable Operation operation) {
         boolean posted = post(endpoint, operation);
         if (posted) {
             credits.messageFrameSent();
@@ -84,16 +88,20 @@ public final class FrameSender {
 
     /** Posts a frame of the message class that is only a header: it takes a grant. */
     public boolean postMessageHeader(Endpoint endpoint, Operation operation, int type) {
-        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES));
+        ledger.describeSend(Wire.HEADER_BYTES, true);
         writeMessageHeader(type, 0, operation.next != null);
         ledger.gatherSlot(Wire.HEADER_BYTES);
         return postMessage(endpoint, operation);
     }
 
-    /** Posts a frame of the control or handshake class that is all in its slot. */
-    public boolean postHeader(Endpoint endpoint, int type, int length, int payloadBytes) {
+    /**
+     * Posts a frame of the control or handshake class that is all in its slot.
+     *
+     * @param isAwaited whether the end of the connection waits for it, and for what was sent before
+     */
+    public boolean postHeader(Endpoint endpoint, int type, int length, int payloadBytes, boolean isAwaited) {
         int frameBytes = Wire.HEADER_BYTES + payloadBytes;
-        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(frameBytes));
+        ledger.describeSend(frameBytes, isAwaited);
         writeHeader(type, length, credits.isAskDue(header.isWaiting()));
         ledger.gatherSlot(frameBytes);
         return post(endpoint, null);
@@ -105,10 +113,10 @@ public final class FrameSender {
      */
     public boolean postHeader(Endpoint endpoint, int type, int payloadBytes, byte[] more) {
         if (more.length == 0) {
-            return postHeader(endpoint, type, 0, payloadBytes);
+            return postHeader(endpoint, type, 0, payloadBytes, true);
         }
         int frameBytes = Wire.HEADER_BYTES + payloadBytes;
-        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(frameBytes + more.length));
+        ledger.describeSend(frameBytes + more.length, true);
         writeHeader(type, 0, false);
         ledger.gatherSlot(frameBytes);
         ByteBuf memory = ledger.stage(endpoint, more.length);
@@ -119,8 +127,12 @@ public final class FrameSender {
         return post(endpoint, null);
     }
 
-    /** Posts a message as it is, without a header. */
-    public boolean postRaw(Endpoint endpoint, Operation operation) {
+    /**
+     * Posts a message as it is, without a header.
+     *
+     * @param operation what completes with it; null if nothing does
+     */
+    public boolean postRaw(Endpoint endpoint, @Nullable Operation operation) {
         Frame frame = tap.staged(ledger);
         if (!ledger.post(endpoint, operation)) {
             return false;

@@ -120,9 +120,13 @@ public final class Operation implements Work {
         }
     }
 
-    /** A frame with so many bytes of the message was posted. */
-    public void framePosted(int payloadBytes) {
-        outstanding++;
+    /**
+     * A frame with so many bytes of the message was posted.
+     *
+     * @param isDone whether the message need not wait for its completion
+     */
+    public void framePosted(int payloadBytes, boolean isDone) {
+        outstanding += isDone ? 0 : 1;
         index += payloadBytes;
         remainingBytes -= payloadBytes;
         posted = remainingBytes == 0;

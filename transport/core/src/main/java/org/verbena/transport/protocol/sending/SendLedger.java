@@ -9,7 +9,9 @@ import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.Framing;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.SendCompletion;
 import org.verbena.transport.buffer.OperationRegistration;
+import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.state.Work;
@@ -22,15 +24,22 @@ import org.verbena.transport.spi.WorkRequest;
  * The send queue as the protocol sees it: the owner of each outstanding work request, in the order posted, and the
  * memory that it uses. A work id is the request's number. Each has a slot of registered memory for a header and a
  * handshake or a short copy.
+ *
+ * <p>A frame that the endpoint copies when it is posted, and that nobody waits for, is not here: it has the id {@link
+ * #UNTRACKED}, its slot is free at once, and the endpoint need not report it in time.
  */
 public final class SendLedger {
     /** Work requests are staged from here; each has room for a header and a handshake or a short copy. */
     public static final int SLOT_BYTES = 64;
 
+    /** The id of a work request that is not in the ledger. */
+    public static final long UNTRACKED = -1;
+
     /** The number of work requests that there is room for at first: most connections never have more outstanding. */
     private static final int FIRST_RING = 8;
 
     private final int maxInlineBytes;
+    private final boolean completesPosted;
     private final ConnectionCounters counters;
     private final Transfers transfers;
 
@@ -78,8 +87,9 @@ public final class SendLedger {
 
     private long headerOffset;
 
-    public SendLedger(int maxInlineBytes, ConnectionCounters counters, Transfers transfers) {
-        this.maxInlineBytes = maxInlineBytes;
+    public SendLedger(MessageOptions options, ConnectionCounters counters, Transfers transfers) {
+        maxInlineBytes = options.maxInlineBytes();
+        completesPosted = options.sendCompletion() == SendCompletion.POSTED;
         this.counters = counters;
         this.transfers = transfers;
     }
@@ -234,6 +244,33 @@ public final class SendLedger {
         request.buffers().addHeld(headerRegion, headerOffset + slotOffset(), lengthBytes);
     }
 
+    /**
+     * Begins to describe a send.
+     *
+     * @param frameBytes how long it will be
+     * @param isAwaited whether somebody waits until it is done
+     */
+    public WorkRequest describeSend(long frameBytes, boolean isAwaited) {
+        int flags = inlineFlag(frameBytes);
+        return isAwaited || flags == 0
+                ? request.asSend(tail, flags)
+                : request.asSend(UNTRACKED, flags | WorkRequest.UNSIGNALLED);
+    }
+
+    /** The same for a frame with bytes of messages, which is awaited unless these are done when it is posted. */
+    public WorkRequest describeMessage(long frameBytes) {
+        return describeSend(frameBytes, !completesPosted);
+    }
+
+    /**
+     * Whether the messages of the work request are done when it is posted, as their bytes are copied.
+     *
+     * @param isInSlot whether they were copied into its slot
+     */
+    public boolean isDoneWhenPosted(boolean isInSlot) {
+        return completesPosted && (isInSlot || stagedCopy != null || (request.flags() & WorkRequest.INLINE) != 0);
+    }
+
     public int inlineFlag(long lengthBytes) {
         return lengthBytes <= inlineBytes ? WorkRequest.INLINE : 0;
     }
@@ -253,7 +290,10 @@ public final class SendLedger {
                 dropStaged();
             }
         }
-        if (taken) {
+        if (taken && request.workId() == UNTRACKED) {
+            staged = true;
+            dropStaged(); // the endpoint has copied it
+        } else if (taken) {
             int index = (int) tail & mask;
             owners[index] = owner;
             if (messages.length > 0) {

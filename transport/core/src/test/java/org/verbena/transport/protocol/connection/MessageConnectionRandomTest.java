@@ -17,6 +17,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.SendCompletion;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PrivateData;
@@ -174,6 +175,7 @@ class MessageConnectionRandomTest {
                 o.maxInlineBytes = random.nextBoolean() ? Integer.MAX_VALUE : 0;
                 o.registerThresholdBytes = random.nextInt(2 * largest + 1);
                 o.keepAliveMillis = random.nextInt(3) == 0 ? 1000 : 0;
+                o.sendCompletion = random.nextBoolean() ? SendCompletion.POSTED : SendCompletion.ACKNOWLEDGED;
             });
             EnumSet<Access> access = EnumSet.of(Access.LOCAL_WRITE);
             if (random.nextBoolean()) {

@@ -227,7 +227,7 @@ class MessageConnectionTest extends SimulatedPair {
         assertThat(waited).isNotEmpty();
         sendAndSettle(200);
         // All but what is not worth a frame yet.
-        assertThat(left.connection.creditsAvailable()).isBetween(64, 126);
+        assertThat(left.connection.creditsAvailable()).isBetween((126 - 15) / 2, 126);
         assertThat(right.connection.statistics().creditsGranted()).isBetween(126L - 15, 126L);
         end();
     }

@@ -58,6 +58,7 @@ final class SimulatedEndpoint implements Endpoint {
     private final Deque<Receive> stagedReceives = new ArrayDeque<>();
     private final Deque<Receive> receives = new ArrayDeque<>();
     private final Deque<Runnable> sendCompletions = new ArrayDeque<>();
+    private final Deque<Runnable> unsignalled = new ArrayDeque<>();
     private final Deque<Runnable> receiveCompletions = new ArrayDeque<>();
     private int sendsOut;
     int receivesOut;
@@ -127,6 +128,7 @@ final class SimulatedEndpoint implements Endpoint {
         final List<Long> addresses = new ArrayList<>();
         final List<Integer> lengths = new ArrayList<>();
         final boolean heldByPoster;
+        final boolean isUnsignalled;
         int total;
         byte @Nullable [] bytes;
         boolean done;
@@ -142,6 +144,7 @@ final class SimulatedEndpoint implements Endpoint {
             swap = request.swap();
             ScatterGatherList list = request.buffers();
             heldByPoster = list.isHeldByPoster();
+            isUnsignalled = (request.flags() & WorkRequest.UNSIGNALLED) != 0;
             worksToHold += heldByPoster ? 0 : 1;
             for (int i = 0; i < list.count(); i++) {
                 hold(list.region(i), heldByPoster);
@@ -524,16 +527,24 @@ final class SimulatedEndpoint implements Endpoint {
         });
     }
 
-    /** Completions appear in the order posted. */
+    /** Completions appear in the order posted, and those that nobody waits for as late as they may. */
     private void emit() {
         while (!executing.isEmpty() && executing.element().done) {
             Work work = executing.remove();
-            sendCompletions.add(() -> {
+            unsignalled.add(() -> {
                 work.release();
                 sendsOut--;
                 handler.onSendCompletion(this, work.workId, work.status, work.total);
             });
+            if (!work.isUnsignalled || unsignalled.size() >= device.sendDepth() / 4) {
+                emitUnsignalled();
+            }
         }
+    }
+
+    private void emitUnsignalled() {
+        sendCompletions.addAll(unsignalled);
+        unsignalled.clear();
     }
 
     private void poll() {
@@ -572,6 +583,7 @@ final class SimulatedEndpoint implements Endpoint {
         }
         responses.clear();
         emit();
+        emitUnsignalled();
         if (!device.iwarp()) {
             wire.clear();
         }
