@@ -17,8 +17,10 @@ import org.verbena.verbs.WorkCompletions;
 final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, ReceivePath.Events {
     private final VerbsEndpoint endpoint;
     private final EndpointHandler handler;
-    private final SendPath sends;
     private final ReceivePath receives;
+
+    /** Nothing can be sent before the device is known. */
+    private SendPath sends;
 
     /** The peer has left, and what it has not taken comes back flushed. */
     private boolean hasPeerLeft;
@@ -26,8 +28,13 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
     CompletionReports(VerbsEndpoint endpoint, EndpointOptions options, EndpointHandler handler) {
         this.endpoint = endpoint;
         this.handler = handler;
-        sends = new SendPath(options.sendDepth(), options.maxSges(), this);
+        sends = new SendPath(0, 0, this);
         receives = new ReceivePath(options.sharedReceiveQueue() ? 0 : options.receiveDepth(), options.maxSges(), this);
+    }
+
+    /** The device is known, and how many sends of how many elements may be out on it. */
+    void prepare(VerbsDevice device, int sendDepth, int maxSges) {
+        sends = SendPath.on(device, sendDepth, maxSges, this);
     }
 
     SendPath sends() {

@@ -21,7 +21,7 @@ final class EndpointResources {
     private static final int RECEIVE_BUFFER_BYTES = 16 << 10;
 
     private final EndpointOptions options;
-    private final SendPath sends;
+    private final CompletionReports reports;
     private final ReceivePath receives;
 
     private @Nullable VerbsDevice device;
@@ -35,10 +35,10 @@ final class EndpointResources {
     private int sendDepth;
     private int bindings;
 
-    EndpointResources(EndpointOptions options, SendPath sends, ReceivePath receives) {
+    EndpointResources(EndpointOptions options, CompletionReports reports) {
         this.options = options;
-        this.sends = sends;
-        this.receives = receives;
+        this.reports = reports;
+        receives = reports.receives();
     }
 
     /**
@@ -54,6 +54,7 @@ final class EndpointResources {
         device = used;
         port = portNumber;
         applyLimits(used);
+        reports.prepare(used, sendDepth, options.maxSges());
         LoopDevice queues = loop.deviceFor(used);
         boolean shared = options.sharedReceiveQueue() && used.attributes().maxSharedReceiveQueues() > 0;
         if (options.sharedReceiveQueue() && !shared) {
@@ -90,7 +91,11 @@ final class EndpointResources {
      * for completions takes some too.
      */
     private int sendWorkRequests(VerbsDevice used) {
-        return (used.isSiw() ? 2 * sendDepth : sendDepth) + bindings + SendStaging.MAX_ASKING;
+        return sendDepth * workRequestsASlot(used) + bindings + SendStaging.MAX_ASKING;
+    }
+
+    private static int workRequestsASlot(VerbsDevice used) {
+        return used.isSiw() ? SiwSendPath.WORK_REQUESTS_A_SLOT : 1;
     }
 
     /** Reduces what was wished for to what the device has. */
@@ -102,7 +107,7 @@ final class EndpointResources {
                 "sendDepth",
                 options.sendDepth(),
                 EndpointOptions.DEFAULTS.sendDepth(),
-                (limits.maxWorkRequests() - bindings - SendStaging.MAX_ASKING) / (used.isSiw() ? 2 : 1));
+                (limits.maxWorkRequests() - bindings - SendStaging.MAX_ASKING) / workRequestsASlot(used));
         int receiveDepth = within(
                 used,
                 "receiveDepth",
@@ -154,7 +159,7 @@ final class EndpointResources {
         if (bindings > 0) {
             windows = new ConnectionWindows(used.memoryDomain(), endpoint);
         }
-        sends.prepared(made.sendQueue(), used, sendDepth, index, generation);
+        reports.sends().prepared(made.sendQueue(), used, index, generation);
         receives.prepared(shared == null ? made.receiveQueue() : null, used, index, generation);
         if (shared != null) {
             queues.share(made.number(), endpoint);
@@ -264,7 +269,7 @@ final class EndpointResources {
      */
     void proveWindows() {
         ConnectionWindows known = windows;
-        if (known != null && !device().windowsAreProven() && !known.prove(device(), sends)) {
+        if (known != null && !device().windowsAreProven() && !known.prove(device(), reports.sends())) {
             windows = null;
             if (known.hasWaiting()) {
                 throw new ConnectionException(

@@ -9,7 +9,6 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.MemoryWindow;
 import org.verbena.verbs.SendQueue;
-import org.verbena.verbs.ffm.Siw;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.work.SendFlags;
 
@@ -18,12 +17,9 @@ import org.verbena.verbs.work.SendFlags;
  * loop's thread.
  *
  * <p>A completion of a slot completes all slots before it as well (those were not signalled), so work completes once
- * and in order whatever is signalled; {@link SendStaging} says what is. Not so over iWARP, where siw completes a write while a read before it is still
- * under way, and a failure before the work it follows: there each work request is signalled, and its outcome waits in
- * its slot until those before it are known. On siw a read of few bytes on two of the peer's pages is posted in two
- * parts ({@link ShortReads}); the slot is done with the second.
+ * and in order whatever is signalled; {@link SendStaging} says what is. {@link SiwSendPath} has its place on siw.
  */
-final class SendPath {
+class SendPath {
     /** Receives the outcomes of work requests. */
     interface Events extends SendStaging.Refusals {
         /**
@@ -40,19 +36,8 @@ final class SendPath {
     private static final int NOT_AWAITED = WorkRequest.UNSIGNALLED | WorkRequest.INLINE;
 
     private final Events events;
-    private final SendRing ring;
-    private final SendStaging staging;
-
-    /** Over iWARP, see above. */
-    private boolean completesInAnyOrder;
-
-    /** On siw, see above. */
-    private boolean splitsShortReads;
-
-    /** The slot whose first part failed by itself; the second is flushed then. */
-    private int failedFirstPart = -1;
-
-    private WorkStatus firstPartStatus = WorkStatus.FLUSHED;
+    final SendRing ring;
+    final SendStaging staging;
 
     SendPath(int depth, int maxSges, Events events) {
         this.events = events;
@@ -60,20 +45,21 @@ final class SendPath {
         staging = new SendStaging(ring, true, events);
     }
 
+    /** The way on a device, on which so many may be out. */
+    static SendPath on(VerbsDevice device, int depth, int maxSges, Events events) {
+        return device.isSiw() ? new SiwSendPath(depth, maxSges, events) : new SendPath(depth, maxSges, events);
+    }
+
     /**
      * The queue is there.
      *
      * @param made the queue
      * @param device the device
-     * @param depth how many may be out on this device
      * @param endpointIndex of the ids of its work requests
      * @param endpointGeneration and this
      */
-    void prepared(SendQueue made, VerbsDevice device, int depth, int endpointIndex, int endpointGeneration) {
-        ring.limit(depth);
-        staging.prepared(made, device.isIwarp(), device.flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
-        completesInAnyOrder = device.isIwarp();
-        splitsShortReads = device.isSiw();
+    void prepared(SendQueue made, VerbsDevice device, int endpointIndex, int endpointGeneration) {
+        staging.prepared(made, false, device.flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
     }
 
     /** How many are out. */
@@ -110,7 +96,7 @@ final class SendPath {
 
     /** Whether some are out of which a completion would have come if they were done. */
     boolean isCompletionDue() {
-        return ring.count() > 0 && (completesInAnyOrder || staging.isSignalledOut());
+        return staging.isSignalledOut();
     }
 
     /** A batch of completions was handled. */
@@ -142,21 +128,12 @@ final class SendPath {
      */
     boolean post(WorkRequest work, EndpointCapabilities can) {
         SendQueue queue = staging.queue();
-        boolean inTwoParts = splitsShortReads && ShortReads.isOne(work);
-        if ((queue.isFull() || inTwoParts) && !flush()) {
+        if (queue.isFull() && !flush()) {
             return false;
         }
         ring.holdForNext(work.buffers());
         try {
-            if (inTwoParts) {
-                ShortReads.stage(
-                        queue,
-                        work,
-                        staging.id(WorkRequestId.FIRST_PART, ring.next()),
-                        staging.id(WorkRequestId.SEND, ring.next()));
-            } else {
-                stage(queue, work, can);
-            }
+            stage(queue, work, isInline(work, can) ? SendFlags.INLINE : 0);
         } catch (RuntimeException refused) {
             ring.releaseNext();
             throw refused;
@@ -165,10 +142,6 @@ final class SendPath {
             ring.releaseNext();
         }
         ring.take(work);
-        if (inTwoParts) {
-            // Elsewhere each slot stages one work request. A refusal has been reported, and the slot comes back.
-            flush();
-        }
         return true;
     }
 
@@ -205,7 +178,7 @@ final class SendPath {
         return errno;
     }
 
-    private void stage(SendQueue queue, WorkRequest work, EndpointCapabilities can) {
+    private void stage(SendQueue queue, WorkRequest work, int inline) {
         long wrId = staging.id(WorkRequestId.SEND, ring.next());
         ScatterGatherList sges = work.buffers();
         int flags = 0;
@@ -222,12 +195,12 @@ final class SendPath {
         long address = work.remoteAddress();
         int key = work.remoteKey();
         switch (work.opcode()) {
-            case SEND -> queue.send(wrId, flags | inline(work, can));
-            case SEND_WITH_IMMEDIATE -> queue.sendWithImmediate(wrId, flags | inline(work, can), work.immediateData());
-            case SEND_WITH_INVALIDATE -> queue.sendWithInvalidate(wrId, flags | inline(work, can), key);
-            case WRITE -> queue.write(wrId, flags | inline(work, can), address, key);
+            case SEND -> queue.send(wrId, flags | inline);
+            case SEND_WITH_IMMEDIATE -> queue.sendWithImmediate(wrId, flags | inline, work.immediateData());
+            case SEND_WITH_INVALIDATE -> queue.sendWithInvalidate(wrId, flags | inline, key);
+            case WRITE -> queue.write(wrId, flags | inline, address, key);
             case WRITE_WITH_IMMEDIATE ->
-                queue.writeWithImmediate(wrId, flags | inline(work, can), address, key, work.immediateData());
+                queue.writeWithImmediate(wrId, flags | inline, address, key, work.immediateData());
             case READ -> queue.read(wrId, flags, address, key);
             case COMPARE_AND_SWAP ->
                 queue.compareAndSwap(
@@ -272,14 +245,11 @@ final class SendPath {
 
     /**
      * A small payload goes into the work request itself, which saves the adapter a read of memory. Not behind a fence,
-     * since the reads before it may still have to write the payload; but siw sends small messages correctly only if
-     * they are inline.
+     * since the reads before it may still have to write the payload.
      */
-    private int inline(WorkRequest work, EndpointCapabilities can) {
-        long bytes = work.buffers().totalBytes();
-        boolean mayChange = (work.flags() & (WorkRequest.FENCE | WorkRequest.INLINE)) == WorkRequest.FENCE;
-        boolean must = splitsShortReads && bytes <= Siw.SHORT_BYTES;
-        return bytes <= can.maxInlineBytes() && (must || !mayChange) ? SendFlags.INLINE : 0;
+    boolean isInline(WorkRequest work, EndpointCapabilities can) {
+        return work.buffers().totalBytes() <= can.maxInlineBytes()
+                && (work.flags() & (WorkRequest.FENCE | WorkRequest.INLINE)) != WorkRequest.FENCE;
     }
 
     /**
@@ -298,16 +268,27 @@ final class SendPath {
 
     // ---- completions of slots that are out
 
-    /** A slot was done; where completions come in order, all before it as well. */
+    /** A slot was done, and all before it. */
     void onDone(int slot) {
         staging.signalledDone();
-        if (completesInAnyOrder) {
-            ring.keepOutcome(slot, WorkStatus.SUCCESS);
-            completeKnown();
-            return;
+        completeUpTo(slot, WorkStatus.SUCCESS);
+    }
+
+    /** A slot failed; those before it, which have no completion of their own, were done. */
+    void onFailed(int slot, WorkStatus status) {
+        completeUpTo(slot, status);
+    }
+
+    private void completeUpTo(int slot, WorkStatus status) {
+        for (int i = ring.position(slot); i > 0; i--) {
+            complete(WorkStatus.SUCCESS);
         }
-        completeUpTo(slot);
-        complete(WorkStatus.SUCCESS);
+        complete(status);
+    }
+
+    /** The first part of a slot failed, where work is posted in parts. */
+    void onFirstPartFailed(int slot, WorkStatus status) {
+        throw new IllegalStateException("slot " + slot + " was not posted in parts, and one failed: " + status);
     }
 
     /**
@@ -323,44 +304,9 @@ final class SendPath {
         }
     }
 
-    /**
-     * A slot failed; where completions come in order, those before it, which have no completion of their own, were
-     * done.
-     */
-    void onFailed(int slot, WorkStatus status) {
-        if (completesInAnyOrder) {
-            ring.keepOutcome(slot, status);
-            completeKnown();
-            return;
-        }
-        completeUpTo(slot);
-        complete(status);
-    }
-
-    /** The first part of a slot failed; the second is still to come, flushed. */
-    void onFirstPartFailed(int slot, WorkStatus status) {
-        if (status != WorkStatus.FLUSHED) {
-            failedFirstPart = slot;
-            firstPartStatus = status;
-        }
-    }
-
-    private void completeUpTo(int slot) {
-        for (int i = ring.position(slot); i > 0; i--) {
-            complete(WorkStatus.SUCCESS);
-        }
-    }
-
-    private void completeKnown() {
-        WorkStatus outcome;
-        while (ring.count() > 0 && (outcome = ring.headOutcome()) != null) {
-            complete(outcome);
-        }
-    }
-
-    private void complete(WorkStatus outcome) {
+    /** The head's slot is done, or is not to be any more. */
+    void complete(WorkStatus status) {
         int slot = ring.head();
-        WorkStatus status = slot == failedFirstPart ? firstPartStatus : outcome;
         ring.free();
         events.onSendCompleted(ring.workId(slot), status, status == WorkStatus.SUCCESS ? ring.lengthBytes(slot) : 0);
     }
@@ -375,8 +321,7 @@ final class SendPath {
             if (!isQueuePairGone) {
                 ring.forgetHead();
             }
-            WorkStatus outcome = ring.headOutcome();
-            complete(outcome == null ? WorkStatus.FLUSHED : outcome);
+            complete(WorkStatus.FLUSHED);
         }
     }
 }

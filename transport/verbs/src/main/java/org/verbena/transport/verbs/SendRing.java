@@ -1,19 +1,15 @@
 package org.verbena.transport.verbs;
 
-import org.jspecify.annotations.Nullable;
-import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * The outstanding work requests of a send queue. It remembers what each of them was, for the message of a failure, and,
- * where completions do not come in order, the outcomes of those that completed before earlier ones.
+ * The outstanding work requests of a send queue. It remembers what each of them was, for the message of a failure.
  */
 final class SendRing extends WorkRing {
     private final int[] lengths;
     private final WorkRequest.Opcode[] opcodes;
     private final long[] remoteAddresses;
     private final int[] remoteKeys;
-    private final @Nullable WorkStatus[] outcomes;
 
     SendRing(int depth, int maxSges) {
         super(depth, maxSges);
@@ -21,7 +17,6 @@ final class SendRing extends WorkRing {
         opcodes = new WorkRequest.Opcode[depth];
         remoteAddresses = new long[depth];
         remoteKeys = new int[depth];
-        outcomes = new WorkStatus[depth];
     }
 
     /** Takes the next slot for a work request. */
@@ -36,22 +31,6 @@ final class SendRing extends WorkRing {
 
     int lengthBytes(int slot) {
         return lengths[slot];
-    }
-
-    /** Keeps how a slot ended until its turn comes. */
-    void keepOutcome(int slot, WorkStatus outcome) {
-        outcomes[slot] = outcome;
-    }
-
-    /** How the head's slot ended: null if that is not known. */
-    @Nullable WorkStatus headOutcome() {
-        return outcomes[head()];
-    }
-
-    @Override
-    void free() {
-        outcomes[head()] = null;
-        super.free();
     }
 
     /** A work request in words. */

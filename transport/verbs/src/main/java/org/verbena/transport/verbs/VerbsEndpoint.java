@@ -111,9 +111,11 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     private boolean isLocalEnd;
 
     private final CompletionReports reports;
-    private final SendPath sends;
     private final ReceivePath receives;
     private final EndpointResources resources;
+
+    /** Empty until the device is known. */
+    private SendPath sends;
 
     private final Draining draining = new Draining();
 
@@ -145,7 +147,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         reports = new CompletionReports(this, options, handler);
         sends = reports.sends();
         receives = reports.receives();
-        resources = new EndpointResources(options, sends, receives);
+        resources = new EndpointResources(options, reports);
     }
 
     /** Receives the events of the id. */
@@ -211,6 +213,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         try {
             VerbsDevice used = provider.devices().of(context);
             QueuePairOptions wanted = resources.reserve(used, portNumber, membership.ioHandler());
+            sends = reports.sends();
             ProtectionDomain domain = resources.domain();
             setup.execute(() -> setup.createQueuePair(used, domain, wanted));
         } catch (RuntimeException refused) {

@@ -6,7 +6,6 @@ import java.util.ArrayDeque;
 import java.util.Random;
 import java.util.concurrent.ThreadLocalRandom;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.WorkRequest;
 
 class SendRingTest {
@@ -33,23 +32,6 @@ class SendRingTest {
             assertThat(ring.count()).isEqualTo(model.size());
             assertThat(ring.isFull()).isEqualTo(model.size() == 5);
         }
-    }
-
-    @Test
-    void keepsOutcomesUntilTheirTurnAndNotLonger() {
-        SendRing ring = new SendRing(2, 1);
-        WorkRequest work = new WorkRequest(1);
-        ring.take(work.asSend(1, 0));
-        ring.take(work.asSend(2, 0));
-        ring.keepOutcome(1, WorkStatus.SUCCESS);
-        assertThat(ring.headOutcome()).as("of the first, which is out").isNull();
-        ring.free();
-        assertThat(ring.headOutcome()).isEqualTo(WorkStatus.SUCCESS);
-        ring.free();
-        ring.take(work.asSend(3, 0));
-        ring.take(work.asSend(4, 0));
-        ring.free();
-        assertThat(ring.headOutcome()).as("of the slot's next work").isNull();
     }
 
     @Test

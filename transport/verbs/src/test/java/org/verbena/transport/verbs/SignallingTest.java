@@ -144,7 +144,7 @@ class SignallingTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"mlx5", "irdma-roce", "bnxt_re"})
+    @ValueSource(strings = {"mlx5", "irdma-roce", "irdma-iwarp", "erdma", "bnxt_re"})
     void whatNobodyWaitsForHasOneCompletionInManyAndTheQueueNeverFills(String family) {
         connect(family, OPTIONS);
         for (int i = 0; i < 100; i++) {
