@@ -33,7 +33,7 @@ public final class RdmaChannelOption {
 
     /**
      * How many work requests (sends, reads, writes, atomics) the device holds at once; the channel queues the rest. 3
-     * to 65536, of which two are kept for control frames; 1 or more with RAW framing.
+     * to 65536, 64 by default, of which two are kept for control frames; 1 or more with RAW framing.
      */
     public static final ChannelOption<Integer> SEND_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "SEND_DEPTH");
@@ -82,7 +82,7 @@ public final class RdmaChannelOption {
 
     /**
      * Sends of up to this many bytes, header included, are copied into the work request, as far as the device supports
-     * (4096 bytes on soft). Up to 65536; 128 by default; 0 turns it off.
+     * (4096 bytes on soft). Up to 65536; 96 by default; 0 turns it off.
      */
     public static final ChannelOption<Integer> MAX_INLINE_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_INLINE_BYTES");

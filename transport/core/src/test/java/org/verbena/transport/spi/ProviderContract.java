@@ -58,7 +58,12 @@ import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
  */
 @Timeout(350)
 public abstract class ProviderContract {
-    private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS;
+    /** Deeper than the default, for tests that post much at once. */
+    private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS.with(o -> {
+        o.sendDepth = 256;
+        o.receiveDepth = 256;
+        o.maxInlineBytes = 128;
+    });
 
     /** What siw has, the least of the tested devices. */
     private static final int LEAST_INLINE_BYTES = 80;

@@ -141,23 +141,23 @@ class PersonalityTest {
 
     @ParameterizedTest
     @CsvSource({
-        "mlx5, 256, 4, 4, 128",
-        "mlx4, 256, 4, 4, 128",
-        "bnxt_re, 256, 4, 4, 96",
-        "irdma-roce, 256, 4, 4, 96",
-        "irdma-iwarp, 256, 4, 4, 96",
-        "x722, 256, 3, 3, 48",
-        "erdma, 256, 4, 1, 96",
-        "hns, 256, 4, 4, 128",
-        "cxgb4, 256, 4, 4, 128",
+        "mlx5, 64, 128, 4, 4, 96",
+        "mlx4, 64, 128, 4, 4, 96",
+        "bnxt_re, 64, 128, 4, 4, 96",
+        "irdma-roce, 64, 128, 4, 4, 96",
+        "irdma-iwarp, 64, 128, 4, 4, 96",
+        "x722, 64, 128, 3, 3, 48",
+        "erdma, 64, 128, 4, 1, 96",
+        "hns, 64, 128, 4, 4, 96",
+        "cxgb4, 64, 128, 4, 4, 96",
     })
     void connectsWithDefaultsAndCarriesMessages(
-            String family, int depth, int sendSges, int receiveSges, int inlineBytes) {
+            String family, int sendDepth, int receiveDepth, int sendSges, int receiveSges, int inlineBytes) {
         become(family);
         RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
         EndpointCapabilities can = client.call(endpoint -> endpoint.capabilities());
-        assertThat(can.sendDepth()).isEqualTo(depth);
-        assertThat(can.receiveDepth()).isEqualTo(depth);
+        assertThat(can.sendDepth()).isEqualTo(sendDepth);
+        assertThat(can.receiveDepth()).isEqualTo(receiveDepth);
         assertThat(can.maxSges()).isEqualTo(sendSges);
         assertThat(can.maxReceiveSges()).isEqualTo(receiveSges);
         assertThat(can.maxInlineBytes()).isEqualTo(inlineBytes);
