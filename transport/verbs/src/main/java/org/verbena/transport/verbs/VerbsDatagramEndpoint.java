@@ -56,13 +56,8 @@ import org.verbena.verbs.queue.QueuePairType;
  * <p>The left column is this class, which runs on the completion loop only; the right one is {@link DatagramSetup}.
  * Where datagrams go is a {@link VerbsDestination}.
  */
-final class VerbsDatagramEndpoint
-        implements DatagramEndpoint,
-                VerbsHandle,
-                LoopEndpoint,
-                LoopEndpoint.Reports,
-                DatagramSends.Events,
-                ReceivePath.Events {
+final class VerbsDatagramEndpoint extends QueuePairEndpoint
+        implements DatagramEndpoint, LoopEndpoint.Reports, DatagramSends.Events, ReceivePath.Events {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsDatagramEndpoint.class);
 
     /** {@code sizeof(struct ibv_grh)}: what precedes each datagram in its receive. */
@@ -76,14 +71,11 @@ final class VerbsDatagramEndpoint
         CLOSED
     }
 
-    private final IoEventLoop loop;
     private final VerbsProvider provider;
     private final DatagramOptions options;
     private final DatagramHandler handler;
     private final DatagramSetup setup;
     private final InetSocketAddress requested;
-
-    private final LoopMembership membership;
 
     // ---- only the loop's thread, from here on
 
@@ -95,7 +87,6 @@ final class VerbsDatagramEndpoint
     private @Nullable DatagramCapabilities capabilities;
     private @Nullable Throwable cause;
     private int index;
-    private boolean isTouched;
 
     /** On InfiniBand; elsewhere the device's values have no meaning. */
     private boolean hasLids;
@@ -106,7 +97,6 @@ final class VerbsDatagramEndpoint
     private final DatagramSends sends;
     private final ReceivePath receives;
     private final DatagramArrival arrival = new DatagramArrival();
-    private final Draining draining = new Draining();
 
     VerbsDatagramEndpoint(
             VerbsProvider provider,
@@ -115,9 +105,8 @@ final class VerbsDatagramEndpoint
             @Nullable InetSocketAddress toward,
             DatagramOptions options,
             DatagramHandler handler) {
+        super(loop);
         this.provider = provider;
-        this.loop = loop;
-        membership = new LoopMembership(this, loop);
         this.requested = requested;
         this.options = options;
         this.handler = handler;
@@ -126,23 +115,14 @@ final class VerbsDatagramEndpoint
         receives = new ReceivePath(options.receiveDepth(), options.maxSges(), this);
     }
 
-    /** Begins, on the loop: never within the caller. */
-    void start() {
-        loop.execute(this::start0);
-    }
-
     IoEventLoop loop() {
         return loop;
     }
 
-    /** Runs something on the loop. Any thread. */
-    void execute(Runnable task) {
-        membership.execute(task);
-    }
-
     // ---- opening
 
-    private void start0() {
+    @Override
+    void start0() {
         membership.join0();
         if (state != State.NEW) {
             // Closed before it began.
@@ -303,12 +283,6 @@ final class VerbsDatagramEndpoint
 
     // ---- posting
 
-    private void checkLoop() {
-        if (!loop.inEventLoop()) {
-            throw new IllegalStateException("a datagram endpoint belongs to its event loop: use loop.execute()");
-        }
-    }
-
     @Override
     public boolean postReceive(long workId, ScatterGatherList buffers) {
         checkLoop();
@@ -375,13 +349,6 @@ final class VerbsDatagramEndpoint
     @Override
     public LoopEndpoint.Reports reports() {
         return this;
-    }
-
-    @Override
-    public boolean touch() {
-        boolean before = isTouched;
-        isTouched = true;
-        return before;
     }
 
     @Override
@@ -568,12 +535,13 @@ final class VerbsDatagramEndpoint
         }
     }
 
-    void inErrorState0() {
-        draining.inErrorState();
-        checkDrained();
+    @Override
+    boolean isDraining() {
+        return state == State.DRAINING;
     }
 
-    private void checkDrained() {
+    @Override
+    void checkDrained() {
         if (state == State.DRAINING
                 && draining.next(sends.areAllBack() && receives.areAllBack(), false, queuePair != null)
                         == Draining.Step.DESTROY) {
@@ -581,7 +549,8 @@ final class VerbsDatagramEndpoint
         }
     }
 
-    private void destroy0() {
+    @Override
+    void destroy0() {
         List<VerbsDestination> left = List.copyOf(destinations);
         try {
             setup.execute(() -> setup.destroy(left));
@@ -591,17 +560,6 @@ final class VerbsDatagramEndpoint
     }
 
     @Override
-    public boolean drainTick(long now) {
-        if (state != State.DRAINING || draining.isOver()) {
-            return false;
-        }
-        if (draining.isSilent(now)) {
-            checkDrained();
-            return false;
-        }
-        return true;
-    }
-
     void finish0(boolean queuePairGone) {
         if (state != State.DRAINING) {
             return;
@@ -633,14 +591,6 @@ final class VerbsDatagramEndpoint
         } catch (Throwable thrown) {
             LOG.warn("onClosed of {} threw", this, thrown);
         }
-    }
-
-    @Override
-    public void abandon() {
-        if (!draining.isOver()) {
-            destroy0(); // when the connection loop comes to it
-        }
-        finish0(false);
     }
 
     // ---- properties

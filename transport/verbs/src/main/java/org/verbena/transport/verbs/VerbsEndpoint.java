@@ -56,7 +56,7 @@ import org.verbena.verbs.QueuePairOptions;
  * <p>Its resources on the device are in {@link EndpointResources}; its work goes through {@link SendPath} and {@link
  * ReceivePath} and comes back by {@link CompletionReports}; {@link Draining} tracks its end.
  */
-final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
+final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
 
     /**
@@ -79,7 +79,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     }
 
     private final VerbsProvider provider;
-    private final IoEventLoop loop;
     private final EndpointOptions options;
     private final EndpointHandler handler;
     private final EndpointSetup setup;
@@ -90,8 +89,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     /** The connection request that is accepted, null when connecting. */
     private final @Nullable CmEvent request;
 
-    private final LoopMembership membership;
-
     /** Written before it starts, or by the loop when it is prepared; read by any thread then. */
     private volatile @Nullable InetSocketAddress localAddress;
 
@@ -101,7 +98,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     private @Nullable Future<?> timeout;
     private @Nullable CmEvent endedBefore;
     private @Nullable EndpointCapabilities capabilities;
-    private boolean isTouched;
     private @Nullable Throwable cause;
 
     /** The device reported that it gave up, but not why. */
@@ -116,8 +112,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     /** Empty until the device is known. */
     private SendPath sends;
-
-    private final Draining draining = new Draining();
 
     /**
      * For {@link VerbsEndpoints}.
@@ -135,9 +129,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             @Nullable CmEvent request,
             @Nullable InetSocketAddress localAddress,
             Function<VerbsEndpoint, EndpointSetup> meeting) {
+        super(loop);
         this.provider = provider;
-        this.loop = loop;
-        membership = new LoopMembership(this, loop);
         this.options = options;
         this.handler = handler;
         this.remoteAddress = remoteAddress;
@@ -160,16 +153,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         endedBefore = event;
     }
 
-    /** Begins, on the loop: never within the caller. */
-    void start() {
-        loop.execute(this::start0);
-    }
-
-    /** Runs something on the loop. Any thread. */
-    void execute(Runnable task) {
-        membership.execute(task);
-    }
-
     /** What it is, in words. */
     String connection() {
         InetSocketAddress local = localAddress;
@@ -180,7 +163,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     // ---- connecting
 
-    private void start0() {
+    @Override
+    void start0() {
         membership.join0();
         state = State.RESOLVING;
         timeout = loop.schedule(
@@ -381,12 +365,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     // ---- posting
 
-    private void checkLoop() {
-        if (!loop.inEventLoop()) {
-            throw new IllegalStateException("an endpoint belongs to its event loop: use loop.execute()");
-        }
-    }
-
     @Override
     public boolean post(WorkRequest work) {
         checkLoop();
@@ -481,14 +459,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     }
 
     // ---- completions, from LoopDevice
-
-    /** Marks that this batch has completions for this endpoint; returns whether it had been marked. */
-    @Override
-    public boolean touch() {
-        boolean before = isTouched;
-        isTouched = true;
-        return before;
-    }
 
     /** Where its completions go. */
     @Override
@@ -618,11 +588,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         }
     }
 
-    void inErrorState0() {
-        draining.inErrorState();
-        checkDrained();
-    }
-
     /** The device has given back all that it took of the shared receive queue. Any thread. */
     @Override
     public void onLastReceiveTaken() {
@@ -632,7 +597,13 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         });
     }
 
-    private void checkDrained() {
+    @Override
+    boolean isDraining() {
+        return state == State.DRAINING;
+    }
+
+    @Override
+    void checkDrained() {
         if (state != State.DRAINING) {
             return;
         }
@@ -650,7 +621,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         checkDrained();
     }
 
-    private void destroy0() {
+    @Override
+    void destroy0() {
         boolean hadPeer = wasConnected;
         VerbsDevice asked = VerbsDevice.completionOf(cause) == null ? null : resources.device();
         int port = resources.port();
@@ -667,24 +639,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         }
     }
 
-    /**
-     * Checks whether a device has fallen silent.
-     *
-     * @param now System.nanoTime()
-     * @return false if there is nothing more to watch
-     */
     @Override
-    public boolean drainTick(long now) {
-        if (state != State.DRAINING || draining.isOver()) {
-            return false;
-        }
-        if (draining.isSilent(now)) {
-            checkDrained();
-            return false;
-        }
-        return true;
-    }
-
     void finish0(boolean queuePairGone) {
         if (state != State.DRAINING) {
             return;
@@ -734,14 +689,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     @Override
     public void destroy() {
         disconnect0();
-    }
-
-    @Override
-    public void abandon() {
-        if (!draining.isOver()) {
-            destroy0(); // when the connection loop comes to it
-        }
-        finish0(false);
     }
 
     // ---- properties
