@@ -106,6 +106,11 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     }
 
     @Override
+    boolean peerTakesWrites() {
+        return true;
+    }
+
+    @Override
     boolean reportsPeerEnd() {
         return true;
     }

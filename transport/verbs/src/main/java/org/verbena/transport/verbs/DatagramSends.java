@@ -29,7 +29,7 @@ final class DatagramSends {
     DatagramSends(int depth, int maxSges, Events events) {
         this.events = events;
         ring = new WorkRing(depth, maxSges);
-        staging = new SendStaging(ring, false, events);
+        staging = new SendStaging(ring, events);
         destinations = new VerbsDestination[depth];
         lengths = new int[depth];
     }
@@ -41,7 +41,7 @@ final class DatagramSends {
 
     /** The queue is there. */
     void prepared(SendQueue made, int endpointIndex, int endpointGeneration) {
-        staging.prepared(made, false, false, endpointIndex, endpointGeneration);
+        staging.prepared(made, false, false, false, endpointIndex, endpointGeneration);
         maxInlineBytes = made.maxInlineBytes();
     }
 

@@ -159,7 +159,7 @@ final class EndpointResources {
         if (bindings > 0) {
             windows = new ConnectionWindows(used.memoryDomain(), endpoint);
         }
-        reports.sends().prepared(made.sendQueue(), used, index, generation);
+        reports.sends().prepared(made.sendQueue(), used, endpoint.peerTakesWrites(), index, generation);
         receives.prepared(shared == null ? made.receiveQueue() : null, used, index, generation);
         if (shared != null) {
             queues.share(made.number(), endpoint);

@@ -78,6 +78,9 @@ abstract class EndpointSetup {
     /** Whether the end of the peer is reported. */
     abstract boolean reportsPeerEnd();
 
+    /** Whether the peer's queue pair is known to take writes, with a key or of no bytes. */
+    abstract boolean peerTakesWrites();
+
     final Throwable failureOf(RuntimeException refused) {
         return ConnectFailures.of(attempt() + " failed while " + step, refused);
     }

@@ -103,6 +103,11 @@ final class ExchangeSetup extends EndpointSetup {
     }
 
     @Override
+    boolean peerTakesWrites() {
+        return false;
+    }
+
+    @Override
     boolean reportsPeerEnd() {
         return false;
     }

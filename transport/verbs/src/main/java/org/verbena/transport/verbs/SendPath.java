@@ -42,7 +42,7 @@ class SendPath {
     SendPath(int depth, int maxSges, Events events) {
         this.events = events;
         ring = new SendRing(depth, maxSges);
-        staging = new SendStaging(ring, true, events);
+        staging = new SendStaging(ring, events);
     }
 
     /** The way on a device, on which so many may be out. */
@@ -55,11 +55,12 @@ class SendPath {
      *
      * @param made the queue
      * @param device the device
+     * @param asks whether the peer takes writes of no bytes
      * @param endpointIndex of the ids of its work requests
      * @param endpointGeneration and this
      */
-    void prepared(SendQueue made, VerbsDevice device, int endpointIndex, int endpointGeneration) {
-        staging.prepared(made, false, device.flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
+    void prepared(SendQueue made, VerbsDevice device, boolean asks, int endpointIndex, int endpointGeneration) {
+        staging.prepared(made, false, asks, device.flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
     }
 
     /** How many are out. */

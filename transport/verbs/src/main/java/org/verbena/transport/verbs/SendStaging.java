@@ -22,7 +22,8 @@ import org.verbena.verbs.work.SendFlags;
  *       memory: as UCX flushes. At the end there is one more, behind which all have come back.
  * </ul>
  *
- * <p>A work request that fails has a completion whether or not it is signalled.
+ * <p>A work request that fails has a completion whether or not it is signalled. A peer that rdma_cm connects takes
+ * writes; programs that connect queue pairs by hand often refuse them (ibv_rc_pingpong does), even of no bytes.
  */
 final class SendStaging {
     private static final Logger LOG = LoggerFactory.getLogger(SendStaging.class);
@@ -54,8 +55,8 @@ final class SendStaging {
     private final WorkRing ring;
     private final Refusals refusals;
 
-    /** Whether the queue carries writes. */
-    private final boolean asks;
+    /** Whether a write of no bytes may be posted; if not, each flush is signalled. */
+    private boolean asks;
 
     private @Nullable SendQueue queue;
     private int index;
@@ -92,12 +93,10 @@ final class SendStaging {
      * Nothing is staged.
      *
      * @param ring what is out
-     * @param asks whether the queue carries writes
      * @param refusals receives what the device refuses
      */
-    SendStaging(WorkRing ring, boolean asks, Refusals refusals) {
+    SendStaging(WorkRing ring, Refusals refusals) {
         this.ring = ring;
-        this.asks = asks;
         this.refusals = refusals;
     }
 
@@ -106,16 +105,24 @@ final class SendStaging {
      *
      * @param made the queue
      * @param signalsAll whether each work request is signalled
-     * @param defers whether a flush may leave it to a later one to signal
+     * @param asks whether the queue carries writes, and the peer takes them
+     * @param defers whether a flush may then leave it to a later one to signal
      * @param endpointIndex of the ids of its work requests
      * @param endpointGeneration and this
      */
-    void prepared(SendQueue made, boolean signalsAll, boolean defers, int endpointIndex, int endpointGeneration) {
+    void prepared(
+            SendQueue made,
+            boolean signalsAll,
+            boolean asks,
+            boolean defers,
+            int endpointIndex,
+            int endpointGeneration) {
+        this.asks = asks;
         queue = made;
         index = endpointIndex;
         generation = endpointGeneration;
         maxUnsignalled = signalsAll ? 1 : Math.clamp(ring.depth() / 4, 1, MAX_UNSIGNALLED);
-        maxSignalledOut = defers ? FEW_SIGNALLED : Integer.MAX_VALUE;
+        maxSignalledOut = asks && defers ? FEW_SIGNALLED : Integer.MAX_VALUE;
     }
 
     SendQueue queue() {
@@ -138,7 +145,7 @@ final class SendStaging {
             signalledEnd = ring.end() + 1;
             signalledOut++;
         }
-        if (awaited) {
+        if (awaited || !asks) {
             awaitedEnd = ring.end() + 1;
         }
     }

@@ -31,8 +31,8 @@ final class SiwSendPath extends SendPath {
     }
 
     @Override
-    void prepared(SendQueue made, VerbsDevice device, int endpointIndex, int endpointGeneration) {
-        staging.prepared(made, true, false, endpointIndex, endpointGeneration);
+    void prepared(SendQueue made, VerbsDevice device, boolean asks, int endpointIndex, int endpointGeneration) {
+        staging.prepared(made, true, false, false, endpointIndex, endpointGeneration);
     }
 
     @Override

@@ -153,6 +153,10 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
         endedBefore = event;
     }
 
+    boolean peerTakesWrites() {
+        return setup.peerTakesWrites();
+    }
+
     /** What it is, in words. */
     String connection() {
         InetSocketAddress local = localAddress;

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.lang.foreign.Arena;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
@@ -18,13 +20,16 @@ import org.junit.jupiter.params.Parameter;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.QueuePairEnd;
 import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.QueuePairRoute;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.device.AsyncEventType;
 
 /** Queue pairs that are connected by hand, on devices in memory: each step may fail, and gives everything back. */
@@ -124,6 +129,31 @@ class ConnectByHandTest {
         assertThat(ended()).isNull();
         assertThat(exchange.givenUp).hasValue(0);
         assertThat(StubDevice.allCalls()).doesNotContain("rdma_connect");
+    }
+
+    /** Programs such as ibv_rc_pingpong let nobody write, and a write of no bytes would end the connection. */
+    @Test
+    void postsNothingButWhatTheProgramSends() {
+        begin(ROCE, 20_000);
+        exchange.its.complete(PEER);
+        exchange.ready.complete(null);
+        handler.awaitConnected();
+        RegisteredMemory region = handler.call(
+                endpoint -> endpoint.memoryDomain().register(Arena.global().allocate(64), Set.of(Access.LOCAL_WRITE)));
+        StubDevice.call("stub_reset");
+        handler.run(endpoint -> {
+            for (int i = 0; i < 12; i++) {
+                WorkRequest work = new WorkRequest(1).asSend(i, i % 2 == 0 ? WorkRequest.UNSIGNALLED : 0);
+                assertThat(handler.post(endpoint, work)).isTrue();
+                endpoint.flush();
+            }
+        });
+        handler.awaitSends(12);
+        handler.run(Endpoint::disconnect);
+        assertThat(ended()).isNull();
+        assertThat(StubDevice.call("stub_send_posts")).isEqualTo(12);
+        assertThat(StubDevice.call("stub_send_completions")).isEqualTo(12);
+        region.close();
     }
 
     @Test

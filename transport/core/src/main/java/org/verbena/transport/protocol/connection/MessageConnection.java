@@ -205,7 +205,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * Queues a message; with STREAM framing, bytes of any number. It may be called before {@code onActive}. A message
      * above the peer's limit fails with {@link MessageTooLargeException}, and on a connection that has ended with the
      * connection's cause. Success means that the peer's adapter has all of it (verbs) or that TCP has taken it (soft),
-     * or less with {@link MessageOptions#sendCompletion()}, not that the peer's program has seen it. Messages sent by rendezvous have arrived in the peer's memory.
+     * or less with {@link MessageOptions#sendCompletion()}, not that the peer's program has seen it. Messages sent by
+     * rendezvous have arrived in the peer's memory.
      *
      * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
      * @param callback called with the outcome
