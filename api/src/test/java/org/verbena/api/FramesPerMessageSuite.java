@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -26,6 +27,8 @@ import org.verbena.transport.spi.Patience;
 public abstract class FramesPerMessageSuite {
     private static final int MESSAGE_BYTES = 64;
     private static final double MOST_FRAMES = 1.1;
+    private static final int TOGETHER = 64;
+    private static final double MOST_FRAMES_TOGETHER = 0.2;
 
     /** Which provider. */
     protected abstract String provider();
@@ -69,6 +72,41 @@ public abstract class FramesPerMessageSuite {
                     "%s, %d channels%s: %.3f frames a message%n",
                     provider(), channels, shared ? " that share receives" : "", (double) frames / messages);
             assertThat(frames).isBetween(messages, (long) (MOST_FRAMES * messages));
+        }
+    }
+
+    /** What is flushed together goes together, and so do the replies, which one turn of the echo's loop makes. */
+    @Test
+    void messagesThatAreFlushedTogetherShareFrames() throws Exception {
+        int rounds = 100;
+        Queue<Channel> accepted = new ConcurrentLinkedQueue<>();
+        Bursts bursts = new Bursts(rounds);
+        try (RdmaEventLoopGroup servers = new RdmaEventLoopGroup(provider(), 1);
+                RdmaEventLoopGroup clients = new RdmaEventLoopGroup(provider(), 1)) {
+            Channel server = new ServerBootstrap()
+                    .group(servers)
+                    .channel(RdmaServerChannel.class)
+                    .childHandler(new BatchEcho(accepted))
+                    .bind("127.0.0.1", 0)
+                    .sync()
+                    .channel();
+            Channel channel = new Bootstrap()
+                    .group(clients)
+                    .channel(RdmaChannel.class)
+                    .handler(bursts)
+                    .connect("127.0.0.1", ((InetSocketAddress) server.localAddress()).getPort())
+                    .sync()
+                    .channel();
+            Patience.until("it is accepted", () -> accepted.size() == 1);
+            long framesBefore = frames(List.of(channel), accepted);
+            channel.eventLoop().execute(() -> Bursts.send(channel));
+            Patience.until("all replies", () -> bursts.replies.get() == (long) TOGETHER * rounds);
+            long messages = 2L * TOGETHER * rounds;
+            long frames = frames(List.of(channel), accepted) - framesBefore;
+            System.out.printf(
+                    "%s, %d messages flushed together: %.3f frames a message%n",
+                    provider(), TOGETHER, (double) frames / messages);
+            assertThat(frames).isBetween(2L * rounds, (long) (MOST_FRAMES_TOGETHER * messages));
         }
     }
 
@@ -121,6 +159,56 @@ public abstract class FramesPerMessageSuite {
             ((ByteBuf) message).release();
             replies.incrementAndGet();
             if (((RdmaChannel) context.channel()).statistics().messagesReceived() < rounds) {
+                send(context.channel());
+            }
+        }
+    }
+
+    /** Flushes at the end of what came together. */
+    private static final class BatchEcho extends ChannelInboundHandlerAdapter {
+        private final Queue<Channel> accepted;
+
+        BatchEcho(Queue<Channel> accepted) {
+            this.accepted = accepted;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext context) {
+            accepted.add(context.channel());
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            context.write(message);
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext context) {
+            context.flush();
+        }
+    }
+
+    private static final class Bursts extends ChannelInboundHandlerAdapter {
+        private final int rounds;
+        final AtomicLong replies = new AtomicLong();
+
+        Bursts(int rounds) {
+            this.rounds = rounds;
+        }
+
+        static void send(Channel channel) {
+            for (int i = 0; i < TOGETHER; i++) {
+                channel.write(
+                        channel.alloc().buffer(MESSAGE_BYTES, MESSAGE_BYTES).writeZero(MESSAGE_BYTES));
+            }
+            channel.flush();
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            ((ByteBuf) message).release();
+            long count = replies.incrementAndGet();
+            if (count % TOGETHER == 0 && count < (long) TOGETHER * rounds) {
                 send(context.channel());
             }
         }

@@ -393,7 +393,7 @@ public abstract class OneSidedSuite extends ApiSuite {
             RegisteredMemory exposed = stopped.memory().register(table, Access.REMOTE_READ);
             List<ChannelFuture> writes = new ArrayList<>();
             for (int i = 0; i < 20; i++) {
-                writes.add(sender.write(pattern(sender, 100, i)));
+                writes.add(sender.write(pattern(sender, 2000, i)));
             }
             sender.flush();
             Patience.until("credits have run out", () -> !sender.isWritable());
@@ -433,12 +433,12 @@ public abstract class OneSidedSuite extends ApiSuite {
                 read.addListener(done -> sender.close());
                 futures.add(read);
                 for (int i = 0; i < 10; i++) {
-                    futures.add(sender.write(pattern(sender, 100, i)));
+                    futures.add(sender.write(pattern(sender, 2000, i)));
                 }
                 sender.flush();
                 futures.add(sender.read(there, 8, more));
                 for (int i = 0; i < 10; i++) {
-                    futures.add(sender.write(pattern(sender, 100, i)));
+                    futures.add(sender.write(pattern(sender, 2000, i)));
                 }
                 sender.flush();
                 asked.complete(true);

@@ -12,7 +12,8 @@ package org.verbena.transport;
  * @param controlFramesSent SENDs that carried no message
  * @param rendezvousSent messages advertised for the peer to read from local memory
  * @param rendezvousReceived messages read from the peer's memory
- * @param copiedBytes bytes of messages copied because they were not in registered memory, or in too many parts
+ * @param copiedBytes bytes of messages copied because they were not in registered memory, or in too many parts; not
+ *     those of short messages that share a frame, which are always copied
  * @param registrations messages registered for the operation
  * @param oneSidedOperations reads, writes and atomics that were reported as done
  * @param creditStalls how often operations began to wait for the peer's credits

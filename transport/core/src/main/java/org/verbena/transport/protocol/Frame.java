@@ -9,7 +9,8 @@ import org.verbena.transport.protocol.wire.Wire;
  * @param type {@code MESSAGE}, {@code STATE} ... as in the protocol; {@code RAW} with framing RAW, where only the
  *     length is known
  * @param frameBytes its length, header included
- * @param messageBytes message frames: bytes of the message from this frame on; else 0
+ * @param messageBytes message frames: bytes of the message from this frame on, or of all messages in a PACKED frame;
+ *     else 0
  * @param grant message frames that the receiver may send in total
  * @param controlAcknowledged control frames of the receiver that the sender has processed in total, modulo 2^16
  * @param rendezvousDone messages of the receiver that the sender has read in total
@@ -64,7 +65,9 @@ public record Frame(
             return new Frame("INVALID", frameBytes, 0, 0, 0, 0, "shorter than a header");
         }
         int type = memory.getUnsignedByte(index);
-        String detail = detail(type, memory, index + Wire.HEADER_BYTES, frameBytes - Wire.HEADER_BYTES);
+        String detail = type == Wire.PACKED
+                ? packedCount(memory, index) + " messages"
+                : detail(type, memory, index + Wire.HEADER_BYTES, frameBytes - Wire.HEADER_BYTES);
         if ((memory.getByte(index + 1) & Wire.WAITED) != 0) {
             detail += detail.isEmpty() ? "waited for grants" : ", waited for grants";
         }
@@ -77,11 +80,17 @@ public record Frame(
         return new Frame(
                 Wire.name(type),
                 frameBytes,
-                memory.getInt(index + 12),
+                type == Wire.PACKED
+                        ? frameBytes - Wire.HEADER_BYTES - packedCount(memory, index) * Wire.PACKED_LENGTH_BYTES
+                        : memory.getInt(index + 12),
                 memory.getUnsignedInt(index + 4),
                 memory.getUnsignedShort(index + 2),
                 memory.getUnsignedInt(index + 8),
                 detail);
+    }
+
+    private static int packedCount(ByteBuf memory, int index) {
+        return memory.getInt(index + 12);
     }
 
     private static String detail(int type, ByteBuf memory, int index, int payloadBytes) {
@@ -116,7 +125,7 @@ public record Frame(
                         .append(" of ")
                         .append(messageBytes)
                         .append(" bytes");
-            case "RENDEZVOUS" -> text.append(' ').append(messageBytes).append(" bytes");
+            case "RENDEZVOUS", "PACKED" -> text.append(' ').append(messageBytes).append(" bytes");
             default -> {
                 // The frame's name is enough.
             }

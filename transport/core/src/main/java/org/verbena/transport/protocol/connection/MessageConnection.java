@@ -782,6 +782,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         return parts.life.phase().name();
     }
 
+    /** For tests: this end behaves like a release without frames of several messages. Before it is prepared. */
+    void packNothing() {
+        parts.handshake.packNothing();
+    }
+
     /** For tests: message frames that may be sent now. */
     int creditsAvailable() {
         return parts.credits.available();

@@ -51,7 +51,7 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
      * @return the violation, or null
      */
     final @Nullable String received(int type, ByteBuf buffer, int payload, int length, boolean closing) {
-        String violation = violation(type, payload, length);
+        String violation = violation(type, buffer, payload, length);
         if (violation != null) {
             buffer.release();
         } else if (type == Wire.RENDEZVOUS) {
@@ -64,8 +64,8 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
         return violation;
     }
 
-    /** What is wrong with a frame, or null. */
-    abstract @Nullable String violation(int type, int payload, int length);
+    /** What is wrong with a frame, which is in the buffer from index 0 on, or null. */
+    abstract @Nullable String violation(int type, ByteBuf buffer, int payload, int length);
 
     /** Takes a valid frame with bytes of messages, or their end; the buffer is from the payload on. */
     abstract void accept(int type, ByteBuf buffer, int length);

@@ -17,13 +17,19 @@ import org.verbena.transport.protocol.wire.Wire;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.WorkRequest;
 
-/** Messages keep their boundaries: one frame each, or several fragments, or an advertisement. */
+/**
+ * Messages keep their boundaries: one frame each, or one for several, or several fragments, or an advertisement.
+ */
 public final class MessageFramer extends HeadedFramer {
     /**
      * A fragment that is not the last fills at least this part of the receiver's buffer, so that the receiver cannot be
      * made to hold many buffers for few bytes.
      */
     private static final int MIN_FRAGMENT_DIVISOR = 4;
+
+    private static final String WITHIN_ANOTHER = "it began a message within another";
+
+    private final PackedFrames packed;
 
     public MessageFramer(
             SendLedger ledger,
@@ -35,6 +41,7 @@ public final class MessageFramer extends HeadedFramer {
             RendezvousSender sender,
             RendezvousReceiver receiver) {
         super(ledger, memory, frames, window, inbox, handshake, sender, receiver);
+        packed = new PackedFrames(ledger, memory, frames, handshake, sender);
     }
 
     @Override
@@ -56,6 +63,13 @@ public final class MessageFramer extends HeadedFramer {
             }
             if (sender.gather(operation, operation.totalBytes, handshake.peerPayloadBytes())) {
                 return sender.post(endpoint, operation, operation.totalBytes);
+            }
+        }
+        int together = packed.count(operation);
+        if (together > 1) {
+            Obstacle obstacle = packed.post(endpoint, operation, together);
+            if (obstacle != Obstacle.MEMORY) {
+                return obstacle;
             }
         }
         return postFragment(endpoint, operation);
@@ -100,6 +114,8 @@ public final class MessageFramer extends HeadedFramer {
     void accept(int type, ByteBuf buffer, int length) {
         if (type == Wire.CONTINUATION) {
             inbox.proceed(buffer);
+        } else if (type == Wire.PACKED) {
+            inbox.receivedPacked(buffer, length);
         } else if (buffer.readableBytes() == length) {
             inbox.received(buffer);
         } else {
@@ -108,9 +124,12 @@ public final class MessageFramer extends HeadedFramer {
     }
 
     @Override
-    @Nullable String violation(int type, int payload, int length) {
+    @Nullable String violation(int type, ByteBuf buffer, int payload, int length) {
         if (type == Wire.END) {
             return "it sent END of " + payload + " bytes of " + length + " with framing " + Framing.MESSAGE;
+        }
+        if (type == Wire.PACKED) {
+            return inbox.isWithinMessage() ? WITHIN_ANOTHER : packed.violation(buffer, payload, length);
         }
         if (length < 0 || (type != Wire.RENDEZVOUS && payload > length)) {
             return "it sent " + payload + " bytes of " + Integer.toUnsignedString(length);
@@ -126,7 +145,7 @@ public final class MessageFramer extends HeadedFramer {
                             + (inbox.isWithinMessage() ? String.valueOf(inbox.expectedBytes()) : "none");
         }
         if (inbox.isWithinMessage()) {
-            return "it began a message within another";
+            return WITHIN_ANOTHER;
         }
         if (type == Wire.RENDEZVOUS) {
             return advertisementViolation(length);

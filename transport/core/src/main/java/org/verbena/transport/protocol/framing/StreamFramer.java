@@ -223,7 +223,7 @@ public final class StreamFramer extends HeadedFramer {
     }
 
     @Override
-    @Nullable String violation(int type, int payload, int length) {
+    @Nullable String violation(int type, ByteBuf buffer, int payload, int length) {
         if (peerEnded) {
             return "it sent " + Wire.name(type) + " after the end of its stream";
         }

@@ -42,6 +42,9 @@ public final class Handshake {
     @SuppressWarnings("NullAway.Init") // set by prepare
     private MessageBuffers buffers;
 
+    /** Frames with several messages are agreed on, if the peer takes them too. */
+    private boolean packs;
+
     private int features;
     private int programFeatures;
     private Wire.@Nullable Hello peerHello;
@@ -75,6 +78,7 @@ public final class Handshake {
         this.role = role;
         this.options = options;
         raw = options.framing() == Framing.RAW;
+        packs = options.framing() == Framing.MESSAGE;
         this.life = life;
         this.peer = peer;
         this.credits = credits;
@@ -98,6 +102,11 @@ public final class Handshake {
                     + Authentication.LEAST_RECEIVE_BYTES + " or more");
         }
         authentication = new Authentication(role, keys);
+    }
+
+    /** This end behaves like one that knows no frames with several messages. Before it is prepared. */
+    public void packNothing() {
+        packs = false;
     }
 
     /** What this end's program announces to the peer's; 0 to 255. Before HELLO. */
@@ -150,7 +159,8 @@ public final class Handshake {
         features = (reads ? Wire.FEATURE_READS : 0)
                 | (capabilities.immediateData() ? Wire.FEATURE_IMMEDIATE : 0)
                 | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0)
-                | Wire.FEATURE_ASKS;
+                | Wire.FEATURE_ASKS
+                | (packs ? Wire.FEATURE_PACKS : 0);
     }
 
     /**

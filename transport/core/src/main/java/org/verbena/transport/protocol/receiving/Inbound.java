@@ -36,6 +36,12 @@ public final class Inbound implements Work {
     int remainingBytes;
     int parkedFragments;
 
+    // Several messages in one receive, which is the message here: how many are left, and where their lengths are.
+    int packedLeft;
+    int packedLengthIndex;
+    /** The receive counts as the user's: a slice of it was delivered. */
+    boolean packedHeld;
+
     // Rendezvous.
     public boolean rendezvous;
     public int totalBytes;
@@ -95,6 +101,9 @@ public final class Inbound implements Work {
         remainingBytes = 0;
         parkedFragments = 0;
         message = null;
+        packedLeft = 0;
+        packedLengthIndex = 0;
+        packedHeld = false;
         notice = Notice.NONE;
         rendezvous = false;
         rendezvousEvent = null;

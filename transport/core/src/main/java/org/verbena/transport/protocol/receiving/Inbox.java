@@ -11,6 +11,7 @@ import org.verbena.transport.protocol.memory.HeldByUser;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.state.Lifecycle;
+import org.verbena.transport.protocol.wire.Wire;
 
 /**
  * Delivers inbound messages in order: at once if none is before it and the user reads, otherwise from a list. A message
@@ -207,6 +208,25 @@ public final class Inbox {
         }
         ByteBuf copy = copiedOut(buffer);
         arrived(copy == null ? buffer : copy, copy == null, Notice.NONE, 0, 0);
+    }
+
+    /**
+     * Several messages in one receive, whose lengths are known to be right and begin at the reader index. Those that
+     * the user does not read wait in the receive, which counts until the last of them is delivered.
+     */
+    public void receivedPacked(ByteBuf buffer, int count) {
+        Inbound inbound = newInbound();
+        inbound.ready = true;
+        inbound.receives = 1;
+        inbound.message = buffer;
+        inbound.packedLeft = count;
+        inbound.packedLengthIndex = buffer.readerIndex();
+        buffer.skipBytes(count * Wire.PACKED_LENGTH_BYTES);
+        boolean first = head == null;
+        append(inbound);
+        if (first) {
+            deliverReady();
+        }
     }
 
     /**
@@ -470,13 +490,14 @@ public final class Inbox {
     public void deliverReady() {
         while (head != null && head.ready && reading && isDeliverable()) {
             Inbound inbound = head;
-            head = inbound.next;
-            if (head == null) {
-                tail = null;
-            }
-            inbound.next = null;
-            queuedReceives -= inbound.receives;
             ByteBuf message = inbound.message;
+            if (inbound.packedLeft > 0 && message != null) {
+                delayed = true;
+                arrivedNanos = inbound.arrivedNanos;
+                deliver(nextPacked(inbound, message), false, Notice.NONE, 0, 0);
+                continue;
+            }
+            removeHead();
             boolean inReceive = inbound.inReceive;
             Notice notice = inbound.notice;
             int word = inbound.noticeWord;
@@ -492,6 +513,50 @@ public final class Inbox {
             }
         }
         delayed = false;
+    }
+
+    private void removeHead() {
+        Inbound inbound = head;
+        if (inbound != null) {
+            head = inbound.next;
+            if (head == null) {
+                tail = null;
+            }
+            inbound.next = null;
+            queuedReceives -= inbound.receives;
+        }
+    }
+
+    /**
+     * The next message of the first receive in the list; the last one ends it. It is copied out into memory of its own
+     * size, within this connection's share: that costs less than an object for a slice, and a message that the user
+     * keeps does not hold the receive. Beyond the share it is a slice, and the receive counts as the user's.
+     */
+    private ByteBuf nextPacked(Inbound inbound, ByteBuf receive) {
+        int length = receive.getInt(inbound.packedLengthIndex);
+        inbound.packedLengthIndex += Wire.PACKED_LENGTH_BYTES;
+        ByteBuf message = tryAllocateWithinShare(Math.max(1, length));
+        if (message != null) {
+            charge(message, message instanceof RegisteredByteBuf pooled ? pooled.blockBytes() : length);
+            receive.readBytes(message, length);
+        } else {
+            if (!inbound.packedHeld) {
+                inbound.packedHeld = true;
+                window.delivered(receive);
+            }
+            message = receive.readRetainedSlice(length);
+        }
+        if (--inbound.packedLeft == 0) {
+            boolean held = inbound.packedHeld;
+            removeHead();
+            recycle(inbound);
+            if (held) {
+                receive.release();
+            } else {
+                window.reuse(receive);
+            }
+        }
+        return message;
     }
 
     /** When the message that is being delivered began to arrive; {@code otherwise} if it is delivered as it arrives. */

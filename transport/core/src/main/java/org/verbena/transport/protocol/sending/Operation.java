@@ -93,6 +93,14 @@ public final class Operation implements Work {
     /** The next message, in the order given. */
     @Nullable Operation nextMessage;
 
+    /**
+     * The next one that waits to be posted, if it is the next message: not if a message between them has failed
+     * already, or if something else comes first.
+     */
+    public @Nullable Operation nextInOrder() {
+        return next == nextMessage ? next : null;
+    }
+
     @Override
     public boolean reads() {
         return kind.reads();

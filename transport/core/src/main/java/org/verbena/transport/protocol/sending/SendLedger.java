@@ -404,10 +404,7 @@ public final class SendLedger {
     public @Nullable ByteBuf stage(Endpoint endpoint, int lengthBytes) {
         ByteBuf memory = buffers.tryAllocateSend(lengthBytes);
         if (memory != null) {
-            stagedCopy = memory;
-            if (buffers.gather(memory, 0, lengthBytes, 1, request.buffers()) != lengthBytes) {
-                throw new IllegalStateException("a send buffer is not one piece of memory registered with this device");
-            }
+            addStaged(memory, lengthBytes);
             return memory;
         }
         if (copiesOut > 0) {
@@ -429,6 +426,27 @@ public final class SendLedger {
         }
         dropStaged();
         return null;
+    }
+
+    /** As {@link #stage}, for a copy without which something can go another way: only memory that is there. */
+    public @Nullable ByteBuf tryStage(int lengthBytes) {
+        ByteBuf memory;
+        try {
+            memory = buffers.tryAllocateSend(lengthBytes);
+        } catch (RdmaException refused) {
+            return null; // by the device, whose limit may be reached
+        }
+        if (memory != null) {
+            addStaged(memory, lengthBytes);
+        }
+        return memory;
+    }
+
+    private void addStaged(ByteBuf memory, int lengthBytes) {
+        stagedCopy = memory;
+        if (buffers.gather(memory, 0, lengthBytes, 1, request.buffers()) != lengthBytes) {
+            throw new IllegalStateException("a send buffer is not one piece of memory registered with this device");
+        }
     }
 
     /** The endpoint is gone, and with it the slots. */

@@ -171,8 +171,14 @@ public final class SendMemory {
         counters.copied(lengthBytes);
     }
 
-    /** Copies the next bytes of this message and of those behind it. */
+    /** Copies the next bytes of this message and of those behind it, which could go without. */
     public void copySegment(Operation first, ByteBuf target, int offset, int lengthBytes) {
+        copyTogether(first, target, offset, lengthBytes);
+        counters.copied(lengthBytes);
+    }
+
+    /** Copies the next bytes of this message and of those behind it, wherever they are: they share a frame. */
+    public void copyTogether(Operation first, ByteBuf target, int offset, int lengthBytes) {
         int copied = 0;
         for (Operation next = first; next != null && copied < lengthBytes; next = next.next) {
             int part = Math.min(next.remainingBytes, lengthBytes - copied);
@@ -181,6 +187,5 @@ public final class SendMemory {
                 copied += part;
             }
         }
-        counters.copied(lengthBytes);
     }
 }

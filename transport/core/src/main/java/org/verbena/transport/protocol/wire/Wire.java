@@ -23,7 +23,8 @@ import org.verbena.transport.Framing;
  *   2  u16 control acknowledged: control frames of the receiver that the sender has processed, in all, modulo 2^16
  *   4  u32 grant:                message frames that the receiver of this may have sent, in all, modulo 2^32
  *   8  u32 rendezvous done:      messages of the receiver that the sender has read by rendezvous, in all, modulo 2^32
- *  12  u32 length:               message frames: bytes of the message from this frame on; RETURN: how many; else 0
+ *  12  u32 length:               message frames: bytes of the message from this frame on; PACKED, RETURN: how many;
+ *                              else 0
  *
  * type                class     after the header
  *  1 HELLO            handshake magic u32 | least version u8 | greatest u8 | framing u8 | 0 u8 | features u32
@@ -37,6 +38,7 @@ import org.verbena.transport.Framing;
  *  4 CONTINUATION     message   the next fragment
  *  5 RENDEZVOUS       message   1 to 16 pieces of the message: address u64 | key u32 | length u32
  *  6 END              message   nothing: the sender's half of a stream is closed
+ *  7 PACKED           message   the lengths of 2 to 128 messages, u32 each | the messages
  *  8 STATE            control   nothing: the header is the news
  *  9 ACK              answer    nothing
  * 10 PING             control   nonce u64
@@ -60,12 +62,18 @@ public final class Wire {
     /** More pieces than this are not worth a read each: such a message goes in fragments. */
     public static final int MAX_PIECES = 16;
 
+    /** The most messages in one frame, so that a receive is not held by very many. */
+    public static final int MAX_PACKED = 128;
+
+    public static final int PACKED_LENGTH_BYTES = 4;
+
     public static final int HELLO = 1;
     public static final int HELLO_ACK = 2;
     public static final int MESSAGE = 3;
     public static final int CONTINUATION = 4;
     public static final int RENDEZVOUS = 5;
     public static final int END = 6;
+    public static final int PACKED = 7;
     public static final int STATE = 8;
     public static final int ACK = 9;
     public static final int PING = 10;
@@ -82,6 +90,9 @@ public final class Wire {
 
     /** This side asks when it wants more grants, so grants need not be sent to it unasked. */
     public static final int FEATURE_ASKS = 1 << 3;
+
+    /** This side takes frames with several messages. */
+    public static final int FEATURE_PACKS = 1 << 4;
 
     /** From this bit on, features are those of the program above this protocol, which has eight of them. */
     public static final int PROGRAM_FEATURES_SHIFT = 24;
@@ -247,7 +258,7 @@ public final class Wire {
     }
 
     public static boolean isMessageClass(int type) {
-        return type >= MESSAGE && type <= END;
+        return type >= MESSAGE && type <= PACKED;
     }
 
     public static String name(int type) {
@@ -258,6 +269,7 @@ public final class Wire {
             case CONTINUATION -> "CONTINUATION";
             case RENDEZVOUS -> "RENDEZVOUS";
             case END -> "END";
+            case PACKED -> "PACKED";
             case STATE -> "STATE";
             case ACK -> "ACK";
             case PING -> "PING";

@@ -242,6 +242,7 @@ class FrameFuzzTest {
     private static final class Peer implements EndpointHandler {
         private final Random random;
         private final boolean isRight;
+        private final boolean packs;
         private final MessageOptions options;
         private final Role role;
         private final @Nullable Authentication authentication;
@@ -271,6 +272,7 @@ class FrameFuzzTest {
             this.isRight = isRight;
             this.options = options;
             this.role = role;
+            packs = random.nextBoolean();
             authentication = keys == null ? null : new Authentication(role, keys);
         }
 
@@ -311,6 +313,7 @@ class FrameFuzzTest {
             frame.writeZero(Wire.HELLO_BYTES - Wire.HEADER_BYTES);
             Rogue.HELLO_ACK.toBuilder()
                     .framing(options.framing().wireValue())
+                    .features(packs ? 7 | Wire.FEATURE_PACKS : 7)
                     .receiveBufferBytes(SLOT / 2)
                     .window(RECEIVES / 2, RECEIVES / 2)
                     .maxRendezvous(2)
@@ -409,6 +412,10 @@ class FrameFuzzTest {
         private void stageMessage() {
             boolean stream = options.framing() == Framing.STREAM;
             boolean first = leftOfMessage == 0;
+            if (first && random.nextInt(3) == 0 && (!isRight || (packs && !stream))) {
+                stagePacked();
+                return;
+            }
             if (first) {
                 leftOfMessage =
                         stream ? 1 + random.nextInt(FRAGMENT) : random.nextInt(random.nextBoolean() ? 241 : 2_000);
@@ -426,6 +433,24 @@ class FrameFuzzTest {
                 frame.writeZero(payload);
                 leftOfMessage -= payload;
             }
+            messagesSent++;
+            stage(frame);
+        }
+
+        /** Several messages in a frame, of which a peer that is not right gets count and lengths wrong. */
+        private void stagePacked() {
+            int count = 2 + random.nextInt(random.nextBoolean() ? 5 : 57);
+            int left = FRAGMENT - count * Wire.PACKED_LENGTH_BYTES;
+            boolean lies = !isRight && random.nextBoolean();
+            ByteBuf frame = Unpooled.buffer(SLOT);
+            header(frame, Wire.PACKED, lies && random.nextInt(4) == 0 ? EDGES[random.nextInt(EDGES.length)] : count);
+            int bytes = 0;
+            for (int i = 0; i < count; i++) {
+                int length = random.nextInt(left - bytes + 1) / (1 + random.nextInt(4));
+                frame.writeInt(lies && random.nextInt(4) == 0 ? EDGES[random.nextInt(EDGES.length)] : length);
+                bytes += length;
+            }
+            frame.writeZero(lies ? random.nextInt(left + 1) : bytes);
             messagesSent++;
             stage(frame);
         }

@@ -8,8 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
@@ -43,9 +44,11 @@ class MessageConnectionAllocationTest {
     private int echoes;
     private int outcomes;
 
-    @Test
+    /** One at a time, and several that share frames. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 4, 40})
     @Timeout(240)
-    void anEchoedMessageAllocatesNothing() {
+    void anEchoedMessageAllocatesNothing(int together) {
         left.peer = right;
         right.peer = left;
         MessageOptions options = MessageOptions.DEFAULTS.withReceives(32, 1024);
@@ -78,18 +81,19 @@ class MessageConnectionAllocationTest {
         double perMessage = Double.MAX_VALUE;
         for (int round = 0; round < 20 && perMessage > NOISE_BYTES; round++) {
             long before = threads.getCurrentThreadAllocatedBytes();
-            echo(client, outcome, MESSAGES);
+            echo(client, outcome, MESSAGES, together);
             perMessage = (double) (threads.getCurrentThreadAllocatedBytes() - before) / MESSAGES;
         }
         assertThat(echoes).isPositive();
         assertThat(outcomes).isEqualTo(2 * echoes);
+        assertThat(client.statistics().framesSent()).as("frames").isLessThan(together == 1 ? 2L * echoes : echoes / 2);
         assertThat(perMessage).isLessThanOrEqualTo(NOISE_BYTES);
     }
 
-    private void echo(MessageConnection client, OperationCallback outcome, int messages) {
+    private void echo(MessageConnection client, OperationCallback outcome, int messages, int together) {
         int target = echoes + messages;
         while (echoes < target) {
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < together; i++) {
                 ByteBuf message = sendPool.allocate(64);
                 message.writerIndex(64);
                 client.send(message, outcome, null);

@@ -188,6 +188,9 @@ class MessageConnectionRandomTest {
             Party party = new Party(
                     name, role, endpoint, options, random, access, random.nextInt(3) == 0 ? 256 << 10 : 1 << 20);
             party.keepMessages = random.nextInt(4) == 0;
+            if (random.nextInt(4) == 0) {
+                party.connection.packNothing();
+            }
             party.toggleInCallbacks = random.nextInt(3) == 0;
             return party;
         }
@@ -271,7 +274,15 @@ class MessageConnectionRandomTest {
                     party.connection.flush();
                 }
                 case 6 -> send(party, random.nextInt(largest + 1));
-                case 7, 8, 9 -> party.connection.flush();
+                case 7 -> { // for frames of several, with what cannot be packed among it
+                    for (int i = random.nextInt(40); i >= 0; i--) {
+                        send(party, random.nextInt(16) == 0 ? random.nextInt(largest + 1) : random.nextInt(32));
+                        if (random.nextInt(16) == 0) {
+                            oneSided(party);
+                        }
+                    }
+                }
+                case 8, 9 -> party.connection.flush();
                 case 10 -> party.setReading(false);
                 case 11, 12, 13 -> party.setReading(true);
                 case 14 -> party.connection.ping(4711L + party.pongs);

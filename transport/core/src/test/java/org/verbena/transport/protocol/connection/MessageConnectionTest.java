@@ -111,6 +111,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void copiesNothingFromRegisteredMemory() throws Exception {
+        packs = false; // short messages that share a frame are copied
         connected();
         for (int length : new int[] {1, 200, 3000, 50_000}) {
             left.sendPooled(length);
@@ -183,6 +184,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void theLedgerGrowsWithTheWorkRequests() throws Exception {
+        packs = false; // each message needs a grant and a slot
         connectedByDefault(4 << 20);
         assertThat(left.sendPool.metrics().usedBytes()).isEqualTo(8 * SendLedger.SLOT_BYTES);
         for (int i = 0; i < 300; i++) {
@@ -207,6 +209,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void aPeerThatHadToWaitIsGrantedMore() throws Exception {
+        packs = false; // each message needs a grant and a slot
         connectedByDefault(4 << 20);
         List<Frame> waited = new ArrayList<>();
         left.connection.setFrameListener(new Frame.Listener() {
@@ -234,6 +237,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void aPeerThatHadToWaitIsGrantedNoMoreWhenMemoryIsScarce() throws Exception {
+        packs = false; // each message needs a grant and a slot
         connectedByDefault(384 << 10);
         sendAndSettle(200);
         sendAndSettle(200);
@@ -243,6 +247,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void aPeerThatHadToWaitForTheReaderIsGrantedNoMore() throws Exception {
+        packs = false; // each message needs a grant and a slot
         connectedByDefault(4 << 20);
         right.setReading(false);
         for (int i = 0; i < 62 + 5; i++) {
@@ -278,6 +283,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void controlPassesAFullSendQueue() throws Exception {
+        packs = false; // each message needs a grant and a slot
         connect(OPTIONS.withReceives(64, 256), OPTIONS.withReceives(64, 256));
         settle();
         for (int i = 0; i < 40; i++) {
@@ -297,6 +303,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void manyMessagesGoWithOneFlush() throws Exception {
+        packs = false; // each message needs a grant and a slot
         connected();
         int before = network.left.flushes;
         for (int i = 0; i < 5; i++) {
@@ -310,6 +317,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void aReaderThatStopsStopsTheSender() throws Exception {
+        packs = false; // each message needs a grant and a slot
         connected();
         right.setReading(false);
         for (int i = 0; i < 1000; i++) {
@@ -426,6 +434,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void everyOutcomeIsReportedThoughACallbackSendsWhileTheConnectionEnds() throws Exception {
+        packs = false; // each message needs a grant and a slot
         for (boolean closes : new boolean[] {false, true}) {
             network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
             connected();
@@ -480,6 +489,7 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void anErrorInACallbackSuppressesNoOtherOutcome() throws Exception {
+        packs = false; // each message needs a grant and a slot
         connected();
         right.setReading(false);
         Error bug = new AssertionError("a bug of the user's");

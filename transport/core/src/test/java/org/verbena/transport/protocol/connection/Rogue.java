@@ -30,7 +30,7 @@ final class Rogue implements EndpointHandler {
             .maxMessageBytes(1 << 20)
             .maxRendezvous(1)
             .build();
-    private static final int SLOT = 512;
+    private static final int SLOT = 1024;
     private static final int RECEIVES = 16;
 
     private final Consumer<Rogue> onFrame;
@@ -122,6 +122,17 @@ final class Rogue implements EndpointHandler {
     /** Sends a frame of zeros. */
     void type(int type, int length, int payload) {
         ByteBuf frame = header(type, length);
+        frame.writeZero(payload);
+        post(frame);
+        endpoint.flush();
+    }
+
+    /** Sends a frame that says it has so many messages, with these lengths and so many zeros. */
+    void packed(int count, int payload, int... lengths) {
+        ByteBuf frame = header(Wire.PACKED, count);
+        for (int length : lengths) {
+            frame.writeInt(length);
+        }
         frame.writeZero(payload);
         post(frame);
         endpoint.flush();

@@ -21,6 +21,9 @@ abstract class SimulatedPair {
     Party left;
     Party right;
 
+    /** Whether messages may share frames. */
+    boolean packs = true;
+
     void connect(MessageOptions leftOptions, MessageOptions rightOptions) {
         connect(leftOptions, rightOptions, Party.POOL_BYTES);
     }
@@ -30,6 +33,10 @@ abstract class SimulatedPair {
         right = Party.of("right", Role.ACCEPTOR, network.right, rightOptions, rightPoolBytes);
         left.other = right;
         right.other = left;
+        if (!packs) {
+            left.connection.packNothing();
+            right.connection.packNothing();
+        }
         network.connect(left.connection, PrivateData.of(leftOptions), right.connection, PrivateData.of(rightOptions));
     }
 

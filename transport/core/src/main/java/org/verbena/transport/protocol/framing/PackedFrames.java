@@ -1,0 +1,145 @@
+package org.verbena.transport.protocol.framing;
+
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.handshake.Handshake;
+import org.verbena.transport.protocol.rendezvous.RendezvousSender;
+import org.verbena.transport.protocol.sending.FrameSender;
+import org.verbena.transport.protocol.sending.Obstacle;
+import org.verbena.transport.protocol.sending.Operation;
+import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.sending.SendMemory;
+import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.spi.Endpoint;
+
+/**
+ * Several messages in one frame: the short ones that wait at a flush, or for a grant, share a header, a grant, a work
+ * request and a completion. Nothing waits in order to be packed.
+ *
+ * <pre>{@code
+ * header, length = count | length 1 ... length count, u32 each | message 1 | ... | message count
+ * }</pre>
+ */
+final class PackedFrames {
+    /** A longer message goes alone and without a copy: a frame of its own costs less than to copy it at both ends. */
+    private static final int MOST_MESSAGE_BYTES = 1024;
+    /** The receiver works on one frame while the sender packs the next. */
+    private static final int MOST_PAYLOAD_BYTES = 16 << 10;
+
+    private final SendLedger ledger;
+    private final SendMemory memory;
+    private final FrameSender frames;
+    private final Handshake handshake;
+    private final RendezvousSender sender;
+
+    PackedFrames(
+            SendLedger ledger, SendMemory memory, FrameSender frames, Handshake handshake, RendezvousSender sender) {
+        this.ledger = ledger;
+        this.memory = memory;
+        this.frames = frames;
+        this.handshake = handshake;
+        this.sender = sender;
+    }
+
+    /** How many messages from this one on may share a frame; less than two if it goes alone. */
+    int count(Operation first) {
+        if (first.nextInOrder() == null || !handshake.haveFeature(Wire.FEATURE_PACKS)) {
+            return 1;
+        }
+        int room = Math.min(handshake.peerPayloadBytes(), MOST_PAYLOAD_BYTES);
+        int count = 0;
+        for (Operation next = first; next != null && count < Wire.MAX_PACKED; next = next.nextInOrder()) {
+            room -= Wire.PACKED_LENGTH_BYTES + next.totalBytes;
+            if (!isPackable(next) || room < 0) {
+                break;
+            }
+            count++;
+        }
+        return count;
+    }
+
+    private boolean isPackable(Operation operation) {
+        int bytes = operation.totalBytes;
+        return bytes <= MOST_MESSAGE_BYTES
+                && bytes <= handshake.maxOutboundBytes()
+                && bytes == operation.remainingBytes
+                && !sender.wants(operation);
+    }
+
+    /**
+     * Posts these messages in one frame, which has a copy of them.
+     *
+     * @return {@link Obstacle#MEMORY} if there is none for the copy now: the first may still go alone
+     */
+    Obstacle post(Endpoint endpoint, Operation first, int count) {
+        int bytes = 0;
+        Operation behind = first;
+        for (int i = 0; i < count && behind != null; i++) {
+            bytes += behind.totalBytes;
+            behind = behind.next;
+        }
+        int payload = count * Wire.PACKED_LENGTH_BYTES + bytes;
+        boolean isInSlot = payload <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
+        ledger.describeMessage(Wire.HEADER_BYTES + payload);
+        ByteBuf target;
+        int at = 0;
+        if (isInSlot) {
+            target = ledger.slots();
+            at = ledger.slotOffset() + Wire.HEADER_BYTES;
+            ledger.gatherSlot(Wire.HEADER_BYTES + payload);
+        } else {
+            ledger.gatherSlot(Wire.HEADER_BYTES);
+            target = ledger.tryStage(payload);
+            if (target == null) {
+                return Obstacle.MEMORY;
+            }
+        }
+        for (Operation next = first; next != null && next != behind; next = next.next) {
+            target.setInt(at, next.totalBytes);
+            at += Wire.PACKED_LENGTH_BYTES;
+        }
+        memory.copyTogether(first, target, at, bytes);
+        frames.writeMessageHeader(Wire.PACKED, count, behind != null);
+        boolean isDone = ledger.isDoneWhenPosted(isInSlot);
+        if (!frames.postMessage(endpoint, isDone ? null : first)) {
+            return Obstacle.SLOT;
+        }
+        for (Operation next = first; next != null && next != behind; next = next.next) {
+            next.framePosted(next.totalBytes, isDone);
+        }
+        if (!isDone) {
+            ledger.lastHasMessages(count);
+        }
+        return Obstacle.NONE;
+    }
+
+    /**
+     * What is wrong with a frame of several messages, or null. Nothing of it is delivered before all of it is known to
+     * be right.
+     *
+     * @param buffer the receive, with the header at its index 0
+     * @param payload bytes behind the header
+     * @param count what the header says
+     */
+    @Nullable String violation(ByteBuf buffer, int payload, int count) {
+        if (!handshake.haveFeature(Wire.FEATURE_PACKS)) {
+            return "it sent a frame of several messages, which was not agreed on";
+        }
+        if (count < 2 || count > Wire.MAX_PACKED || payload < count * Wire.PACKED_LENGTH_BYTES) {
+            return "it sent a frame of " + payload + " bytes with " + Integer.toUnsignedString(count) + " messages";
+        }
+        int left = payload - count * Wire.PACKED_LENGTH_BYTES;
+        for (int i = 0; i < count; i++) {
+            int length = buffer.getInt(Wire.HEADER_BYTES + i * Wire.PACKED_LENGTH_BYTES);
+            if (length < 0 || length > left) {
+                return "message " + (i + 1) + " of the " + count + " in its frame has "
+                        + Integer.toUnsignedString(length) + " bytes where " + left + " are left";
+            }
+            if (length > handshake.maxInboundBytes()) {
+                return "it sent a message of " + length + " bytes, over the limit of " + handshake.maxInboundBytes();
+            }
+            left -= length;
+        }
+        return left == 0 ? null : "its frame has " + left + " bytes behind the last of " + count + " messages";
+    }
+}
