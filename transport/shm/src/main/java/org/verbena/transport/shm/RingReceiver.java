@@ -17,6 +17,9 @@ final class RingReceiver {
     /** What one connection may take before others have their turn, and before what was read is answered. */
     private static final int TURN_BYTES = 256 << 10;
 
+    /** Less than a turn may take: a peer can have no more in its ring than fits. */
+    private static final int MUCH_BYTES = TURN_BYTES / 4;
+
     private static final int TURN_RECORDS = 256;
 
     private final RingReader ring;
@@ -35,6 +38,8 @@ final class RingReceiver {
 
     /** The opcode of the message in progress, {@link Ring#PADDING} if there is none. */
     private byte messageOpcode = Ring.PADDING;
+
+    private boolean tookMuch;
 
     /** How long it is to be, as its first piece announced. */
     private int messageTotalBytes;
@@ -108,7 +113,13 @@ final class RingReceiver {
                 ring.consume();
             }
         }
+        tookMuch = records >= TURN_RECORDS || bytes >= MUCH_BYTES;
         return records;
+    }
+
+    /** Whether the last turn took so much that other connections are to have their turns before the next. */
+    boolean tookMuch() {
+        return tookMuch;
     }
 
     /** Releases a message in progress, except its receive. */

@@ -59,6 +59,11 @@ final class ShmEndpoint extends SoftwareEndpoint
     /** Null if the peer's process is not known. */
     private @Nullable LoopDoorbell doorbell;
 
+    private final Runnable pollTurn = this::pollInTurn;
+
+    /** The peer sends much: {@link #pollTurn} goes on when others have had their turns. */
+    private boolean isPollScheduled;
+
     private int slot;
 
     /** The peer rings at the doorbell, and does nothing else any more. */
@@ -269,7 +274,7 @@ final class ShmEndpoint extends SoftwareEndpoint
     private void pollAgainIfDue() {
         Rings now = rings;
         LoopDoorbell at = doorbell;
-        if (hasRung && at != null && now != null && isConnected() && hasWork(now)) {
+        if (hasRung && !isPollScheduled && at != null && now != null && isConnected() && hasWork(now)) {
             at.pollAgain(slot);
         }
     }
@@ -278,7 +283,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         return now.reader.hasMore() || end != null || now.out.hasRoomAgain();
     }
 
-    /** Returns how many records there were. */
+    /** Returns how many records there were; 1 if they are left to a turn. */
     private int poll() {
         Rings now = rings;
         ControlSocket with = socket;
@@ -289,6 +294,26 @@ final class ShmEndpoint extends SoftwareEndpoint
         if (!hasWork(now)) {
             return 0;
         }
+        if (!now.in.tookMuch()) {
+            return handle(now);
+        }
+        if (!isPollScheduled) {
+            isPollScheduled = true;
+            with.io().runAfterPoll(pollTurn);
+        }
+        return 1;
+    }
+
+    private void pollInTurn() {
+        isPollScheduled = false;
+        Rings now = rings;
+        if (isConnected() && now != null && !isInTurn()) {
+            handle(now);
+            pollAgainIfDue();
+        }
+    }
+
+    private int handle(Rings now) {
         progress = true;
         beginTurn();
         int records = 1;
