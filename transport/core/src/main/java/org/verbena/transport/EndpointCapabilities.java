@@ -42,8 +42,8 @@ public record EndpointCapabilities(
         boolean reportsPeerEnd) {
 
     /**
-     * Those of a minimal device: depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, no features. The
-     * peer's end is reported.
+     * Those of a minimal device: depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, no features.
+     * The peer's end is reported.
      */
     public static final EndpointCapabilities MINIMAL = of(new Values());
 

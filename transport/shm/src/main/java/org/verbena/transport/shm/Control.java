@@ -7,7 +7,8 @@ import org.verbena.transport.WorkStatus;
 
 /**
  * The messages on the socket once a connection is up: a byte that wakes, files to map, where to ring, and how the
- * connection ends. What was written into the ring before a message counts. Not thread-safe; confined to the loop's thread.
+ * connection ends. What was written into the ring before a message counts. Not thread-safe; confined to the loop's
+ * thread.
  */
 final class Control {
     private static final byte WAKE = 1;

@@ -3,7 +3,9 @@ package org.verbena.transport.shm;
 import java.lang.foreign.MemorySegment;
 import org.verbena.transport.shm.ffm.FileIdentity;
 
-/** The {@link Doorbell} of a peer's loop, mapped once for all connections of this process with that loop. Any thread. */
+/**
+ * The {@link Doorbell} of a peer's loop, mapped once for all connections of this process with that loop. Any thread.
+ */
 final class PeerDoorbell {
     final FileIdentity identity;
     final MemorySegment memory;
