@@ -412,6 +412,12 @@ EXPORT int stub_send_completions(void) { return send_completions; }
 /* Bindings that were posted. */
 EXPORT int stub_binds(void) { return binds; }
 
+/* irdma/uk.c, irdma_uk_rdma_write, _rdma_read and _post_receive: a list of no elements counts as its first one unless it is NULL. */
+static int reads_an_element_of_none(struct ibv_context *context, int num_sge, const struct ibv_sge *list)
+{
+	return of_device(context)->vendor == 0x8086 && !num_sge && list && (list[0].length || list[0].lkey);
+}
+
 static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	static const int opcodes[] = { IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_RDMA_READ,
@@ -434,7 +440,9 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 				break;
 			}
 		}
-		if (wr->num_sge > (int) qp->send_sges) {
+		if (wr->num_sge > (int) qp->send_sges
+		    || ((work.opcode == IBV_WC_RDMA_WRITE || work.opcode == IBV_WC_RDMA_READ)
+			&& reads_an_element_of_none(ibqp->context, wr->num_sge, wr->sg_list))) {
 			error = EINVAL;
 			break;
 		}
@@ -461,7 +469,8 @@ static int stub_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 	pthread_mutex_lock(&lock);
 	int error = failing("post_recv", name_of(ibqp->context));
 	for (struct ibv_recv_wr *each = wr; each && !error; each = each->next)
-		if (each->num_sge > (int) qp->receive_sges)
+		if (each->num_sge > (int) qp->receive_sges
+		    || reads_an_element_of_none(ibqp->context, each->num_sge, each->sg_list))
 			error = EINVAL;
 	if (error) {
 		*bad = wr;
@@ -1083,7 +1092,8 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ah) { pthread_mutex_lock(&lock); FAIL_E
 
 /* ---- librdmacm ---- */
 
-struct stub_events { struct rdma_event_channel base; int write_fd; };
+/* What migrated here waits in moved, and nobody is woken for it: core/ucma.c, ucma_migrate_id, only splices lists. */
+struct stub_events { struct rdma_event_channel base; int write_fd; struct rdma_cm_event *moved[64]; int moved_count; };
 
 static void tell(struct rdma_cm_id *id, int type, int status)
 {
@@ -1172,6 +1182,15 @@ EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 	DONE(&channel->base);
 }
 
+static int take_event(struct stub_events *from, struct rdma_cm_event **event)
+{
+	if (!from->moved_count)
+		return read(from->base.fd, event, sizeof(*event)) == sizeof(*event);
+	*event = from->moved[0];
+	memmove(from->moved, from->moved + 1, --from->moved_count * sizeof(*event));
+	return 1;
+}
+
 /* Takes what waits for an id, or for all if it is NULL, off a channel; gives it to another one, or drops it, and requests with it.
    Under the lock. */
 static void move_events(struct rdma_event_channel *from, struct rdma_cm_id *id, struct rdma_event_channel *to)
@@ -1179,7 +1198,7 @@ static void move_events(struct rdma_event_channel *from, struct rdma_cm_id *id, 
 	struct rdma_cm_event *event, *others[64];
 	int count = 0;
 
-	while (count < 64 && read(from->fd, &event, sizeof(event)) == sizeof(event)) {
+	while (count < 64 && take_event((struct stub_events *) from, &event)) {
 		if (id && event->id != id && event->listen_id != id) {
 			others[count++] = event;
 		} else if (!to) {
@@ -1189,8 +1208,11 @@ static void move_events(struct rdma_event_channel *from, struct rdma_cm_id *id, 
 			}
 			counted("rdma_cm_event", -1);
 			free(event);
-		} else if (write(((struct stub_events *) to)->write_fd, &event, sizeof(event)) != sizeof(event)) {
-			abort();
+		} else {
+			struct stub_events *target = (struct stub_events *) to;
+			if (target->moved_count == 64)
+				abort();
+			target->moved[target->moved_count++] = event;
 		}
 	}
 	for (int i = 0; i < count; i++)
@@ -1422,9 +1444,15 @@ EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_
 {
 	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
 
+	struct stub_events *of = (struct stub_events *) channel;
+
 	pthread_mutex_lock(&lock);
-	if (poll(&ready, 1, 0) == 1)
+	if (poll(&ready, 1, 0) == 1 || of->moved_count)
 		FAIL_MINUS_ONE("");
+	if (of->moved_count) {
+		take_event(of, event);
+		DONE(0);
+	}
 	pthread_mutex_unlock(&lock);
 	return read(channel->fd, event, sizeof(*event)) == sizeof(*event) ? 0 : -1;
 }

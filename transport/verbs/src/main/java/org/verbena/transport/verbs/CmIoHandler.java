@@ -112,11 +112,12 @@ final class CmIoHandler extends DescriptorIoHandler {
         }
     }
 
-    private void takeConnectionEvents(EventChannel channel) {
+    /** Dispatches the events of a channel; false if there are no more. The loop's thread. */
+    boolean takeConnectionEvents(EventChannel channel) {
         for (int i = 0; i < MAX_EVENTS_PER_TURN; i++) {
             CmEvent event = channel.tryGet();
             if (event == null) {
-                return;
+                return false;
             }
             handled++;
             Object sink = event.listener() == null
@@ -133,6 +134,7 @@ final class CmIoHandler extends DescriptorIoHandler {
                 LOG.error("{} could not be handled", event.describe(), failure);
             }
         }
+        return true;
     }
 
     private void takeDeviceEvents(VerbsDevice device) {

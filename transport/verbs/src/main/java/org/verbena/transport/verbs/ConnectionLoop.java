@@ -137,6 +137,17 @@ final class ConnectionLoop {
      */
     void adopt(CmId id) {
         id.migrate(channel);
+        loop.execute(this::takeMoved);
+    }
+
+    /**
+     * Takes the events that have come here with an id. The kernel moves them without waking whoever waits for this
+     * channel (core/ucma.c, ucma_migrate_id).
+     */
+    private void takeMoved() {
+        if (handler.takeConnectionEvents(channel)) {
+            loop.execute(this::takeMoved);
+        }
     }
 
     /**
@@ -157,7 +168,7 @@ final class ConnectionLoop {
         try {
             handler.watch(own);
         } catch (RuntimeException refused) {
-            id.migrate(channel);
+            adopt(id);
             own.close();
             throw refused;
         }
@@ -168,7 +179,7 @@ final class ConnectionLoop {
      * Brings an id back to this loop's channel, and closes its own. Not within one of its events; this loop's thread.
      */
     void rejoin(CmId id, EventChannel own) {
-        id.migrate(channel);
+        adopt(id);
         closeOwn(own);
     }
 

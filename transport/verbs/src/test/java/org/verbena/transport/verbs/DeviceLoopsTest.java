@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.util.concurrent.SingleThreadEventExecutor;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -17,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.cm.Cm;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain.Access;
@@ -174,5 +177,27 @@ class DeviceLoopsTest {
         assertIwarpWorks();
         StubDevice.call("stub_unblock");
         silent.awaitConnected();
+    }
+
+    /** The kernel wakes nobody who waits for the channel that an id's events are moved to. */
+    @Test
+    void anOutcomeThatMovesAlongWithItsIdIsNoticed() throws Exception {
+        RecordingEndpointHandler held = connect(roceLoop, new InetSocketAddress("10.0.0.251", 7471));
+        awaitBlocked();
+        IoEventLoop setup = provider.connectionLoopOf(Cm.devices().getFirst()).loop();
+        CountDownLatch busy = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        setup.execute(() -> {
+            busy.countDown();
+            Patience.until("the call has returned", () -> goOn.getCount() == 0);
+        });
+        assertThat(busy.await(1, TimeUnit.MINUTES)).isTrue();
+        int tasks = ((SingleThreadEventExecutor) setup).pendingTasks();
+        StubDevice.call("stub_unblock");
+        // The route is resolved, and the id returns to this loop's channel before the loop looks at any channel.
+        Patience.until("the call returned", () -> ((SingleThreadEventExecutor) setup).pendingTasks() > tasks);
+        goOn.countDown();
+        held.awaitConnected();
+        assertSends(held);
     }
 }
