@@ -158,6 +158,10 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, PacketBa
         tail++;
         sges = 0;
         current = slot;
+        if (maxSges > 0) {
+            // libirdma takes the first element of a work request that has none (irdma/uk.c): length and key are 0 then.
+            memory.set(CStruct.U64, sgesOf(tail - 1) + IbvSge.LENGTH, 0L);
+        }
         return slot;
     }
 

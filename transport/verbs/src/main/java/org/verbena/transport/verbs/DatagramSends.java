@@ -134,6 +134,7 @@ final class DatagramSends {
 
     /** A slot was done or failed; all before it, which have no completion of their own, were done. */
     void onCompletion(int slot, WorkStatus status) {
+        staging.signalledDone();
         for (int i = ring.position(slot); i > 0; i--) {
             complete(WorkStatus.SUCCESS);
         }

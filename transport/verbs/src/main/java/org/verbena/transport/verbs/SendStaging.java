@@ -216,11 +216,12 @@ final class SendStaging {
     }
 
     private void ask() {
-        askedEnd = ring.end();
         int errno = post(WorkRequestId.ASKING);
         if (errno != 0) {
             refusals.onSendsRefused(errno, ring.count(), ring.count());
+            return;
         }
+        askedEnd = ring.end();
     }
 
     /** Nothing is staged now. */
