@@ -69,7 +69,8 @@ final class PackedFrames {
     /**
      * Posts these messages in one frame, which has a copy of them.
      *
-     * @return {@link Obstacle#MEMORY} if there is none for the copy now: the first may still go alone
+     * @return {@link Obstacle#MEMORY} if there is none for the copy now, or one of them cannot be read: the first may
+     *     still go alone
      */
     Obstacle post(Endpoint endpoint, Operation first, int count) {
         int bytes = 0;
@@ -98,7 +99,13 @@ final class PackedFrames {
             target.setInt(at, next.totalBytes);
             at += Wire.PACKED_LENGTH_BYTES;
         }
-        memory.copyTogether(first, target, at, bytes);
+        try {
+            memory.copyTogether(first, target, at, bytes);
+        } catch (RuntimeException unreadable) {
+            // One of them cannot be read: each goes, or fails, by itself.
+            ledger.dropStaged();
+            return Obstacle.MEMORY;
+        }
         frames.writeMessageHeader(Wire.PACKED, count, behind != null);
         boolean isDone = ledger.isDoneWhenPosted(isInSlot);
         if (!frames.postMessage(endpoint, isDone ? null : first)) {

@@ -534,6 +534,10 @@ public final class Inbox {
      */
     private ByteBuf nextPacked(Inbound inbound, ByteBuf receive) {
         int length = receive.getInt(inbound.packedLengthIndex);
+        if (length < 0 || length > receive.readableBytes()) {
+            // It was checked when it came: only a trusted peer can write to a receive, see MessageOptions#trustedPeers.
+            throw new IllegalStateException("the peer has changed a frame that it had sent");
+        }
         inbound.packedLengthIndex += Wire.PACKED_LENGTH_BYTES;
         ByteBuf message = tryAllocateWithinShare(Math.max(1, length));
         if (message != null) {

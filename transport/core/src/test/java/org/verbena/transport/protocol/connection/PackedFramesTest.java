@@ -2,7 +2,10 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -338,6 +341,36 @@ class PackedFramesTest extends SimulatedPair {
             assertThat(right.received).isEqualTo(5);
             assertThat(left.succeeded).isEqualTo(5);
             end();
+        }
+    }
+
+    /** The program has released it, say, or closed the arena of its memory. */
+    @Test
+    void aMessageThatCannotBeReadFailsAlone() throws Exception {
+        connectedRoomy();
+        List<@Nullable Throwable> refused = new ArrayList<>();
+        left.sendPooled(10);
+        left.sendPooled(20);
+        left.connection.send(new Unreadable(30), (context, cause) -> refused.add(cause), null);
+        left.sendPooled(40);
+        left.sendPooled(50);
+        left.connection.flush();
+        settle();
+        assertThat(refused).hasSize(1).hasOnlyElementsOfType(IllegalStateException.class);
+        assertThat(right.received).isEqualTo(4);
+        assertThat(left.succeeded).isEqualTo(4);
+        end();
+    }
+
+    private static final class Unreadable extends UnpooledHeapByteBuf {
+        Unreadable(int lengthBytes) {
+            super(UnpooledByteBufAllocator.DEFAULT, lengthBytes, lengthBytes);
+            writeZero(lengthBytes);
+        }
+
+        @Override
+        public ByteBuf getBytes(int index, ByteBuf target, int targetIndex, int length) {
+            throw new IllegalStateException("it cannot be read");
         }
     }
 
