@@ -23,7 +23,7 @@ final class Control {
     /** 4 bytes of number. */
     private static final byte FREED = 5;
 
-    /** 4 bytes of descriptor, 4 of the connection's bit. */
+    /** 4 bytes of descriptor, 8 of the file's inode, 4 of the connection's bit. */
     private static final byte DOORBELL = 6;
 
     /**
@@ -33,7 +33,7 @@ final class Control {
     static final int TURN_BYTES = 512;
 
     /** By message, the bytes behind its first one. */
-    private static final int[] BODY_BYTES = {0, 0, 0, 5, 17, 4, 8};
+    private static final int[] BODY_BYTES = {0, 0, 0, 5, 17, 4, 16};
 
     private static final int MAX_BODY_BYTES = 17;
 
@@ -79,7 +79,7 @@ final class Control {
          *
          * @throws RingException it is the second one, or there is no such bit
          */
-        void ringAt(int descriptor, int slot);
+        void ringAt(int descriptor, long inode, int slot);
     }
 
     Control(Files files, Bells bells) {
@@ -130,10 +130,11 @@ final class Control {
                 .flip();
     }
 
-    static ByteBuffer doorbell(int descriptor, int slot) {
+    static ByteBuffer doorbell(int descriptor, long inode, int slot) {
         return ByteBuffer.allocate(1 + BODY_BYTES[DOORBELL])
                 .put(DOORBELL)
                 .putInt(descriptor)
+                .putLong(inode)
                 .putInt(slot)
                 .flip();
     }
@@ -182,7 +183,7 @@ final class Control {
             }
             case FILE -> files.add(body.getInt(0), body.getInt(4), body.getLong(8), body.get(16) != 0);
             case FREED -> files.remove(body.getInt(0));
-            case DOORBELL -> bells.ringAt(body.getInt(0), body.getInt(4));
+            case DOORBELL -> bells.ringAt(body.getInt(0), body.getLong(4), body.getInt(12));
             default -> {}
         }
         saying = 0;

@@ -25,7 +25,7 @@ final class LoopDoorbell extends Polled {
     private final PeerProcess process;
 
     /** By slot; the length is a multiple of a word's bits. */
-    private @Nullable ShmEndpoint[] members = new ShmEndpoint[Long.SIZE];
+    private @Nullable Member[] members = new Member[Long.SIZE];
 
     private final BitSet taken = new BitSet();
     private int count;
@@ -41,11 +41,17 @@ final class LoopDoorbell extends Polled {
 
     private @Nullable MemorySegment memory;
 
-    /** The page could not be made. */
-    private boolean refused;
-
     private boolean polling;
     private long lastSleep;
+
+    /** A connection. */
+    interface Member {
+        /** Sends the peer where to ring for this connection. */
+        void announceDoorbell(SharedFile page, int slot);
+
+        /** The peer has rung, or the connection has asked for another turn. Returns how many records there were. */
+        int pollRung();
+    }
 
     LoopDoorbell(ShmIoHandler io, PeerProcess process) {
         this.io = io;
@@ -57,7 +63,7 @@ final class LoopDoorbell extends Polled {
      *
      * @return its slot; -1 if there is none left, and nothing follows
      */
-    int join(ShmEndpoint endpoint) {
+    int join(Member member) {
         int slot = taken.nextClearBit(0);
         if (slot >= Doorbell.MOST) {
             return -1;
@@ -68,37 +74,34 @@ final class LoopDoorbell extends Polled {
             members = Arrays.copyOf(members, 2 * members.length);
             again = Arrays.copyOf(again, members.length / Long.SIZE);
         }
-        members[slot] = endpoint;
+        members[slot] = member;
         words = (taken.length() + Long.SIZE - 1) / Long.SIZE;
         return slot;
     }
 
     /**
-     * Sends the peer of a member that has joined where to ring for it; with the second member, of the first as well.
+     * Sends the peer of a member that has joined where to ring for it. The page is made for the second member, or for a
+     * later one if that fails; then the peers of the members before it are sent the same.
      *
      * @return whether it was sent
      */
-    boolean announce(ShmEndpoint joined, int slot) {
+    boolean announce(Member joined, int slot) {
         SharedFile known = file;
         if (known != null) {
-            joined.announceDoorbell(known.descriptor(), slot);
+            joined.announceDoorbell(known, slot);
             return true;
         }
-        if (count == 1 || refused) {
-            return false;
-        }
-        SharedFile made = open();
+        SharedFile made = count == 1 ? null : open();
         if (made == null) {
-            refused = true;
             return false;
         }
         file = made;
         memory = made.memory();
         io.wake(this);
         for (int i = taken.nextSetBit(0); i >= 0; i = taken.nextSetBit(i + 1)) {
-            ShmEndpoint member = members[i];
+            Member member = members[i];
             if (member != null) {
-                member.announceDoorbell(made.descriptor(), i);
+                member.announceDoorbell(made, i);
             }
         }
         return true;
@@ -166,22 +169,33 @@ final class LoopDoorbell extends Polled {
         }
         polling = true;
         int handled = 0;
-        for (int word = 0; word < words; word++) {
-            // Those are noted for the next turn that are not done with this one.
-            long due = again[word];
-            again[word] = 0;
-            due |= Doorbell.take(now, word);
-            while (due != 0) {
-                ShmEndpoint member = members[word * Long.SIZE + Long.numberOfTrailingZeros(due)];
-                due &= due - 1;
-                if (member != null) { // a peer may ring for one that has just ended
-                    handled += member.pollRung();
-                }
+        try {
+            for (int word = 0; word < words; word++) {
+                handled += poll(now, word);
+            }
+        } finally {
+            polling = false;
+            if (count == 0) {
+                close();
             }
         }
-        polling = false;
-        if (count == 0) {
-            close();
+        return handled;
+    }
+
+    private int poll(MemorySegment now, int word) {
+        int handled = 0;
+        long due = again[word] | Doorbell.take(now, word);
+        // Whose turn does not come, because an earlier one throws, keeps it for the next poll.
+        again[word] = due;
+        while (due != 0) {
+            long bit = Long.lowestOneBit(due);
+            due ^= bit;
+            // Before its turn, in which it may ask for another one.
+            again[word] &= ~bit;
+            Member member = members[word * Long.SIZE + Long.numberOfTrailingZeros(bit)];
+            if (member != null) { // a peer may ring for one that has just ended
+                handled += member.pollRung();
+            }
         }
         return handled;
     }

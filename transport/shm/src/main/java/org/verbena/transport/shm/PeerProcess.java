@@ -105,11 +105,15 @@ final class PeerProcess {
     /**
      * Maps the doorbell of one of the process's loops, or finds it mapped. {@link #release(PeerDoorbell)} follows.
      *
-     * @param descriptor the process's
+     * @param descriptor the process's, which may have become another doorbell's since it was sent
+     * @param inode the doorbell's
      * @throws IOException the process has made no such file, or there is no room for its mapping
      */
-    PeerDoorbell openDoorbell(int descriptor) throws IOException {
+    PeerDoorbell openDoorbell(int descriptor, long inode) throws IOException {
         FileIdentity identity = files.identify(descriptor);
+        if (identity.inode() != inode) {
+            throw new IOException("the descriptor " + descriptor + " of " + this + " is another file by now");
+        }
         synchronized (mappings) {
             PeerDoorbell found = doorbells.get(identity);
             if (found == null) {

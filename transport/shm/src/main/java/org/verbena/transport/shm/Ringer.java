@@ -29,7 +29,7 @@ final class Ringer implements Control.Bells {
 
     /** The peer has a doorbell. One that cannot be mapped is done without. */
     @Override
-    public void ringAt(int descriptor, int number) {
+    public void ringAt(int descriptor, long inode, int number) {
         if (hasCome || number < 0 || number >= Doorbell.MOST) {
             throw new RingException(hasCome ? "a second doorbell" : "the doorbell's bit " + number);
         }
@@ -38,7 +38,7 @@ final class Ringer implements Control.Bells {
             return;
         }
         try {
-            doorbell = process.openDoorbell(descriptor);
+            doorbell = process.openDoorbell(descriptor, inode);
             slot = number;
         } catch (IOException e) {
             LOG.debug("the doorbell of {} cannot be mapped; each of its connections is woken by itself", process, e);

@@ -11,6 +11,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.software.ConnectionOutcome;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
@@ -21,7 +22,7 @@ import org.verbena.transport.spi.EndpointOptions;
 
 /** One connection through shared memory. */
 final class ShmEndpoint extends SoftwareEndpoint
-        implements ControlSocket.Owner, RingReceiver.Owner, Publisher.Announcer {
+        implements ControlSocket.Owner, RingReceiver.Owner, Publisher.Announcer, LoopDoorbell.Member {
     private static final Logger LOG = LoggerFactory.getLogger(ShmEndpoint.class);
 
     private static final int RECEIVE_BUFFER_BYTES = 63 << 10;
@@ -203,8 +204,9 @@ final class ShmEndpoint extends SoftwareEndpoint
         return found.announce(this, joined);
     }
 
-    void announceDoorbell(int descriptor, int number) {
-        say(Control.doorbell(descriptor, number));
+    @Override
+    public void announceDoorbell(SharedFile page, int number) {
+        say(Control.doorbell(page.descriptor(), page.identity().inode(), number));
     }
 
     // What the user asks.
@@ -253,8 +255,8 @@ final class ShmEndpoint extends SoftwareEndpoint
         }
     }
 
-    /** Polled by the doorbell. Returns how many records there were. */
-    int pollRung() {
+    @Override
+    public int pollRung() {
         Rings now = rings;
         if (now == null) {
             return 0;

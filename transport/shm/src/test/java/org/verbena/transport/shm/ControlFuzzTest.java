@@ -91,9 +91,10 @@ class ControlFuzzTest {
                 Ear.remove(meant, number);
             }
             case 8 -> {
+                long inode = random.nextLong();
                 int slot = random.nextInt();
-                said.put(Control.doorbell(number, slot));
-                Ear.ringAt(meant, number, slot);
+                said.put(Control.doorbell(number, inode, slot));
+                Ear.ringAt(meant, number, inode, slot);
             }
             default -> said.put((byte) 1);
         }
@@ -153,13 +154,14 @@ class ControlFuzzTest {
             to.append("freed ").append(number).append('\n');
         }
 
-        static void ringAt(StringBuilder to, int descriptor, int slot) {
-            to.append("doorbell ").append(descriptor).append(' ').append(slot).append('\n');
+        static void ringAt(StringBuilder to, int descriptor, long inode, int slot) {
+            to.append("doorbell ").append(descriptor).append(' ').append(inode).append(' ');
+            to.append(slot).append('\n');
         }
 
         @Override
-        public void ringAt(int descriptor, int slot) {
-            ringAt(understood, descriptor, slot);
+        public void ringAt(int descriptor, long inode, int slot) {
+            ringAt(understood, descriptor, inode, slot);
         }
 
         @Override

@@ -15,6 +15,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -52,8 +53,8 @@ class HostileDoorbellTest {
     }
 
     /** Reads where to ring, and gives the descriptor. */
-    private static int awaitDoorbell(Attacker attacker) throws IOException {
-        ByteBuffer word = ByteBuffer.allocate(9);
+    static int awaitDoorbell(Attacker attacker) throws IOException {
+        ByteBuffer word = ByteBuffer.allocate(17);
         while (word.hasRemaining()) {
             assertThat(attacker.socket.read(word)).isPositive();
         }
@@ -165,12 +166,23 @@ class HostileDoorbellTest {
             SharedFile large = SharedFile.create("verbena-attack", 2L * Doorbell.BYTES, false, arena);
             SharedFile readOnly = SharedFile.create("verbena-attack", Doorbell.BYTES, true, arena);
             RegisteredMemory memory = fixture.region(64, Access.LOCAL_WRITE);
-            for (int descriptor : new int[] {-1, 0, 999_999, large.descriptor(), readOnly.descriptor()}) {
+            Map<Integer, Long> inodes = Map.of(
+                    -1,
+                    0L,
+                    0,
+                    0L,
+                    999_999,
+                    0L,
+                    large.descriptor(),
+                    large.identity().inode(),
+                    readOnly.descriptor(),
+                    readOnly.identity().inode());
+            for (int descriptor : inodes.keySet()) {
                 try (Attacker attacker = new Attacker(fixture)) {
                     attacker.request(fixture.address);
                     RecordingEndpointHandler victim = fixture.accept();
                     victim.receive(1, memory, 0, 8);
-                    attacker.write(Control.doorbell(descriptor, 0));
+                    attacker.write(Control.doorbell(descriptor, inodes.get(descriptor), 0));
                     writeTo(attacker);
                     assertThat(victim.awaitReceive().status()).isEqualTo(WorkStatus.SUCCESS);
                 }
@@ -191,7 +203,7 @@ class HostileDoorbellTest {
                     attacker.request(fixture.address);
                     RecordingEndpointHandler victim = fixture.accept();
                     for (int slot : slots) {
-                        attacker.write(Control.doorbell(999_999, slot));
+                        attacker.write(Control.doorbell(999_999, 0, slot));
                     }
                     assertThat(victim.awaitDisconnected()).isInstanceOf(RdmaException.class);
                 }

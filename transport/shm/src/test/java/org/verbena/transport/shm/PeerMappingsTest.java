@@ -81,6 +81,20 @@ class PeerMappingsTest {
         assertThat(mappings.size()).isZero();
     }
 
+    /** Its number may have been given to another file since it was sent. */
+    @Test
+    void aDoorbellIsMappedOnlyIfItIsTheOneThatWasMeant() throws IOException {
+        SharedFile page = SharedFile.create("verbena-test", Doorbell.BYTES, false);
+        files.add(page);
+        long inode = page.identity().inode();
+        assertThatThrownBy(() -> process.openDoorbell(page.descriptor(), inode + 1))
+                .isInstanceOf(IOException.class);
+        PeerDoorbell found = process.openDoorbell(page.descriptor(), inode);
+        assertThat(process.openDoorbell(page.descriptor(), inode)).isSameAs(found);
+        process.release(found);
+        process.release(found);
+    }
+
     @Test
     void whatIsInUseStaysAndTheRestIsDoneWithout() throws IOException {
         List<PeerFile> found = new ArrayList<>();

@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
@@ -63,7 +64,13 @@ final class ShmFixture implements AutoCloseable {
 
     /** What a loop has done so far; to ask wakes it. */
     ShmIoHandler.Work work(IoEventLoop loop) {
-        return Patience.await("the loop's counters", CompletableFuture.supplyAsync(loops.get(loop)::work, loop));
+        return onLoop(loop, ShmIoHandler::work);
+    }
+
+    /** Runs something on a loop, with its handler. */
+    <T> T onLoop(IoEventLoop loop, Function<ShmIoHandler, T> action) {
+        ShmIoHandler io = loops.get(loop);
+        return Patience.await("a task of the loop", CompletableFuture.supplyAsync(() -> action.apply(io), loop));
     }
 
     IoEventLoop clientLoop() {
