@@ -101,6 +101,48 @@ public class DoorbellStress {
         }
     }
 
+    /** A writer that waits for room a second time sees it, or the reader rings, although it clears requests late. */
+    @JCStressTest
+    @Outcome(id = "1", expect = Expect.ACCEPTABLE, desc = "seen, or rung")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "the writer waits for room that is there, and nobody rings")
+    @State
+    public static class WaitTwice extends Base {
+        private boolean seen;
+
+        public WaitTwice() {
+            write(7);
+            write(8);
+            Doorbell.take(page, 0);
+        }
+
+        @Actor
+        public void await() {
+            writer.awaitRoom();
+            writer.isReadUpTo(writer.tail()); // looks
+            seen = !writer.awaitRoom();
+            if (Doorbell.take(page, 0) != 0) {
+                seen = !writer.awaitRoom();
+            }
+        }
+
+        @Actor
+        public void release() {
+            for (int i = 0; i < 2; i++) {
+                if (reader.next()) {
+                    reader.consume();
+                }
+                if (reader.release()) {
+                    doorbell.ring(0);
+                }
+            }
+        }
+
+        @Arbiter
+        public void outcome(I_Result result) {
+            result.r1 = seen || !writer.hasMoreRoom() || Doorbell.isRung(page, 0) ? 1 : 0;
+        }
+    }
+
     /** Two connections of one word: a loop that takes the bits beside them loses none, and none of another one. */
     @JCStressTest
     @Outcome(id = "3", expect = Expect.ACCEPTABLE, desc = "both")

@@ -40,7 +40,7 @@ final class ControlSocket extends LoopSocket {
         /** Bytes, or the end, can be read. */
         void onReadable() throws IOException;
 
-        /** Bytes have come after this side was done with the socket. */
+        /** Bytes have come after this side was done with the socket, or may go unread with it: it closes then. */
         default void onLateBytes() {}
 
         /** Something was thrown. */
@@ -154,6 +154,7 @@ final class ControlSocket extends LoopSocket {
         if (pending != null) {
             pending.cancel(false);
         }
+        owner.onLateBytes();
     }
 
     @Override

@@ -130,9 +130,6 @@ final class LoopDoorbell extends Polled {
         words = (taken.length() + Long.SIZE - 1) / Long.SIZE;
         if (count == 0 && !polling) {
             close();
-        } else {
-            // The wake-up for the others may have gone to the socket that closes.
-            wake();
         }
     }
 

@@ -238,8 +238,9 @@ final class ShmEndpoint extends SoftwareEndpoint
             if (!isConnected() || now == null) {
                 return true;
             }
+            // Before it asks for room: a peer that clears an older request late looks then whether this side sleeps.
             now.reader.setSleeping(true);
-            if (hasWork(now)) {
+            if (hasWork(now) || !now.out.awaitRoom()) {
                 now.reader.setSleeping(false);
                 return false;
             }
@@ -272,11 +273,19 @@ final class ShmEndpoint extends SoftwareEndpoint
         return records;
     }
 
-    /** What could not be done at once needs no ring of the peer. */
+    /**
+     * What could not be done at once needs no ring of the peer. For the rest the peer has to ring: it may have cleared
+     * a request for room that it had not answered, but rings after that, so each ring is followed by a new request.
+     */
     private void pollAgainIfDue() {
         Rings now = rings;
         LoopDoorbell at = doorbell;
-        if (hasRung && !isPollScheduled && at != null && now != null && isConnected() && hasWork(now)) {
+        if (hasRung
+                && !isPollScheduled
+                && at != null
+                && now != null
+                && isConnected()
+                && (hasWork(now) || !now.out.awaitRoom())) {
             at.pollAgain(slot);
         }
     }
