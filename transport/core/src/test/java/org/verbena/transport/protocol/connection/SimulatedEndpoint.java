@@ -158,6 +158,7 @@ final class SimulatedEndpoint implements Endpoint {
                     throw new IllegalArgumentException("inline of " + total + " bytes");
                 }
                 bytes = gather();
+                release(); // the memory is the poster's again
             }
         }
 
