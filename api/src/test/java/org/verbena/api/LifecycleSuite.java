@@ -236,6 +236,10 @@ public abstract class LifecycleSuite extends ApiSuite {
                 for (int how = 0; how < 5; how++) {
                     CompletableFuture<ByteBuf> reply =
                             RdmaFutures.toCompletable(client.request(Unpooled.wrappedBuffer(patternBytes(5000, i))));
+                    int sent = how + 1;
+                    if (i == 0) {
+                        Patience.until("it is there, so its reply comes late", () -> replies.size() == sent);
+                    }
                     switch (how) {
                         case 0 -> reply.orTimeout(1, TimeUnit.MICROSECONDS);
                         case 1 -> reply.completeOnTimeout(Unpooled.EMPTY_BUFFER, 1, TimeUnit.MICROSECONDS);

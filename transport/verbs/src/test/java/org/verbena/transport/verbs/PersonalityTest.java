@@ -111,7 +111,7 @@ class PersonalityTest {
         if (options.sharedReceiveQueue()) {
             handler.sharesReceives();
         }
-        provider.connect(loop, StubDevice.ROCE, options, handler);
+        provider.connect(loop, StubDevice.ROCE, options.with(o -> o.connectTimeoutMillis = 60_000), handler);
         return handler;
     }
 

@@ -88,10 +88,10 @@ class VerbsDatagramTest {
 
         @Override
         public void onResolved(DatagramEndpoint endpoint, DatagramDestination destination, @Nullable Throwable cause) {
-            told.add(cause == null ? "resolved" : "unresolved");
             if (cause != null) {
                 failures.add(cause);
             }
+            told.add(cause == null ? "resolved" : "unresolved");
         }
 
         @Override
