@@ -515,7 +515,6 @@ public abstract class TrafficSuite extends ApiSuite {
         assertThat(totals.succeeded.get() + totals.failed.get() + totals.cancelled.get())
                 .isEqualTo(totals.written.get());
         assertThat(totals.delivered).hasPositiveValue();
-        assertThat(totals.cancelled).hasPositiveValue();
         assertThat(bytesUnderWay).hasValue(0);
 
         group.close();
