@@ -86,7 +86,7 @@ public abstract class FramesPerMessageSuite {
             Channel server = new ServerBootstrap()
                     .group(servers)
                     .channel(RdmaServerChannel.class)
-                    .childHandler(new BatchEcho(accepted))
+                    .childHandler(new Echo(accepted))
                     .bind("127.0.0.1", 0)
                     .sync()
                     .channel();
@@ -122,25 +122,6 @@ public abstract class FramesPerMessageSuite {
     }
 
     @ChannelHandler.Sharable
-    private static final class Echo extends ChannelInboundHandlerAdapter {
-        private final Queue<Channel> accepted;
-
-        Echo(Queue<Channel> accepted) {
-            this.accepted = accepted;
-        }
-
-        @Override
-        public void channelActive(ChannelHandlerContext context) {
-            accepted.add(context.channel());
-        }
-
-        @Override
-        public void channelRead(ChannelHandlerContext context, Object message) {
-            context.writeAndFlush(message);
-        }
-    }
-
-    @ChannelHandler.Sharable
     private static final class Requests extends ChannelInboundHandlerAdapter {
         private final int rounds;
         final AtomicLong replies = new AtomicLong();
@@ -165,10 +146,11 @@ public abstract class FramesPerMessageSuite {
     }
 
     /** Flushes at the end of what came together. */
-    private static final class BatchEcho extends ChannelInboundHandlerAdapter {
+    @ChannelHandler.Sharable
+    private static final class Echo extends ChannelInboundHandlerAdapter {
         private final Queue<Channel> accepted;
 
-        BatchEcho(Queue<Channel> accepted) {
+        Echo(Queue<Channel> accepted) {
             this.accepted = accepted;
         }
 
