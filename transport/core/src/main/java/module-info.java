@@ -18,7 +18,8 @@ module org.verbena.transport {
     exports org.verbena.transport.spi;
     exports org.verbena.transport.stat;
     exports org.verbena.transport.ffm to
-            org.verbena.transport.shm;
+            org.verbena.transport.shm,
+            org.verbena.transport.verbs;
     exports org.verbena.transport.system to
             org.verbena.doctor,
             org.verbena.transport.shm;

@@ -129,7 +129,7 @@ class ArchitectureTest {
         return List.of(
                 Arguments.of(VERBS, List.of()),
                 Arguments.of(CM, List.of(VERBS)),
-                Arguments.of(NATIVE, List.of(TRANSPORT, SPI, CM, VERBS)),
+                Arguments.of(NATIVE, List.of(TRANSPORT, SPI, FFM, CM, VERBS)),
                 Arguments.of(SOFT, List.of(TRANSPORT, SPI, SOFTWARE)),
                 Arguments.of(SHM, List.of(TRANSPORT, SPI, SOFTWARE, SYSTEM, FFM)),
                 Arguments.of(API, CORE),

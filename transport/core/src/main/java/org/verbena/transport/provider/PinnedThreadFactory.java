@@ -1,6 +1,7 @@
 package org.verbena.transport.provider;
 
 import io.netty.util.concurrent.DefaultThreadFactory;
+import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -85,7 +86,9 @@ public final class PinnedThreadFactory implements ThreadFactory {
     }
 
     private static void pin(int processor) {
-        int errno = CpuAffinity.pin(processor);
+        BitSet one = new BitSet();
+        one.set(processor);
+        int errno = CpuAffinity.set(one);
         if (errno != 0) {
             throw new IllegalArgumentException(
                     errno == Errno.EINVAL

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.BitSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.verbs.ffm.Libc;
+import org.verbena.transport.ffm.CpuAffinity;
 import org.verbena.verbs.Device;
 import org.verbena.verbs.ffm.CpuList;
 
@@ -58,14 +58,15 @@ final class Placement {
         if (processors.isEmpty()) {
             return false;
         }
-        BitSet allowed = Libc.affinity();
+        BitSet allowed = CpuAffinity.get();
         BitSet kept = (BitSet) allowed.clone();
         kept.and(processors);
         if (kept.isEmpty() || kept.equals(allowed)) {
             return false;
         }
-        int result = Libc.setAffinity(kept);
-        LOG.debug("{} is kept on processors {}: {}", Thread.currentThread().getName(), kept, result);
-        return result == 0;
+        int errno = CpuAffinity.set(kept);
+        LOG.debug(
+                "{} is kept on processors {}: errno {}", Thread.currentThread().getName(), kept, errno);
+        return errno == 0;
     }
 }

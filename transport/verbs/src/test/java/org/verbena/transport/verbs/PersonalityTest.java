@@ -664,7 +664,7 @@ class PersonalityTest {
         assertThat(Patience.await("they are closed", handler.closed)).isEmpty();
     }
 
-    /** Where packets go by LID, a peer that is told who sends must be told the LID as well. */
+    /** Where packets go by LID, the address that a peer answers to must contain the LID as well. */
     @Test
     void datagramsOverInfinibandTellTheirLid() {
         become("mlx5-ib");

@@ -16,9 +16,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.verbena.cm.Cm;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ffm.CpuAffinity;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.verbs.ffm.Libc;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Device;
 import org.verbena.verbs.device.NodeType;
@@ -116,7 +116,7 @@ class PlacementTest {
 
     /** The last processor that this thread may run on, as the only one of the device's node. */
     private int connectFarFromTheRest() {
-        BitSet allowed = Libc.affinity();
+        BitSet allowed = CpuAffinity.get();
         Assumptions.assumeTrue(allowed.cardinality() > 1, "one processor");
         int last = allowed.length() - 1;
         StubDevice.localProcessors = String.valueOf(last);
@@ -140,25 +140,25 @@ class PlacementTest {
     @Test
     void loopsStayNearTheirDevice() throws Exception {
         nodes("0-1");
-        BitSet before = Libc.affinity();
+        BitSet before = CpuAffinity.get();
         int last = connectFarFromTheRest();
-        assertThat(Patience.await("its processors", loop.submit(Libc::affinity)))
+        assertThat(Patience.await("its processors", loop.submit(CpuAffinity::get)))
                 .isEqualTo(processors(last));
         IoEventLoop connections = provider.connectionLoopOf(stub0()).loop();
-        assertThat(Patience.await("its processors", connections.submit(Libc::affinity)))
+        assertThat(Patience.await("its processors", connections.submit(CpuAffinity::get)))
                 .isEqualTo(processors(last));
         assertThat(Patience.await(
-                        "its processors", provider.connectionLoop().loop().submit(Libc::affinity)))
+                        "its processors", provider.connectionLoop().loop().submit(CpuAffinity::get)))
                 .isEqualTo(before);
-        assertThat(Libc.affinity()).isEqualTo(before);
+        assertThat(CpuAffinity.get()).isEqualTo(before);
     }
 
     @Test
     void loopsStayWhereTheyAreWithOneNode() throws Exception {
         nodes("0");
-        BitSet before = Libc.affinity();
+        BitSet before = CpuAffinity.get();
         connectFarFromTheRest();
-        assertThat(Patience.await("its processors", loop.submit(Libc::affinity)))
+        assertThat(Patience.await("its processors", loop.submit(CpuAffinity::get)))
                 .isEqualTo(before);
     }
 

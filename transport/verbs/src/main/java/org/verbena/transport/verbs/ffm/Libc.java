@@ -6,12 +6,10 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
-import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.NativeLibrary;
@@ -78,14 +76,6 @@ public final class Libc {
 
         /** {@code int close(int fd)}. */
         static final MethodHandle CLOSE = required("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-
-        /** {@code int sched_getaffinity(pid_t pid, size_t cpusetsize, cpu_set_t *mask)}. */
-        static final MethodHandle SCHED_GETAFFINITY = required(
-                "sched_getaffinity", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS), Errno.CAPTURE);
-
-        /** {@code int sched_setaffinity(pid_t pid, size_t cpusetsize, const cpu_set_t *mask)}. */
-        static final MethodHandle SCHED_SETAFFINITY = required(
-                "sched_setaffinity", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS), Errno.CAPTURE);
 
         private Handles() {}
 
@@ -193,35 +183,6 @@ public final class Libc {
     public static void close(int fd) {
         try {
             int ignored = (int) Handles.CLOSE.invokeExact(fd);
-        } catch (Throwable e) {
-            throw rethrow(e);
-        }
-    }
-
-    /** Room for 8192 processors, the most that Linux is built for. */
-    private static final int AFFINITY_BYTES = 1024;
-
-    /** The processors that this thread may run on: empty if the kernel does not tell. */
-    public static BitSet affinity() {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment mask = arena.allocate(AFFINITY_BYTES, Long.BYTES);
-            int result = (int)
-                    Handles.SCHED_GETAFFINITY.invokeExact(Errno.newCapture(arena), 0, (long) AFFINITY_BYTES, mask);
-            return result < 0 ? new BitSet() : BitSet.valueOf(mask.toArray(JAVA_LONG));
-        } catch (Throwable e) {
-            throw rethrow(e);
-        }
-    }
-
-    /** Has this thread run on these processors only. Gives a negative errno if it may not. */
-    public static int setAffinity(BitSet processors) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment capture = Errno.newCapture(arena);
-            MemorySegment mask = arena.allocate(AFFINITY_BYTES, Long.BYTES);
-            long[] words = processors.toLongArray();
-            MemorySegment.copy(words, 0, mask, JAVA_LONG, 0, Math.min(words.length, AFFINITY_BYTES / Long.BYTES));
-            int result = (int) Handles.SCHED_SETAFFINITY.invokeExact(capture, 0, (long) AFFINITY_BYTES, mask);
-            return result < 0 ? -Errno.get(capture) : 0;
         } catch (Throwable e) {
             throw rethrow(e);
         }
