@@ -53,8 +53,11 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     /** The connect call was made, and no outcome has come. */
     private boolean isConnecting;
 
-    /** The route is being resolved by a call that may block, which uses the id. */
+    /** The route is being resolved by a call that may block, which uses the id: so there is no queue pair yet. */
     private boolean isResolving;
+
+    /** That call has not returned, but its event has come. */
+    private boolean isRouteKnown;
 
     private @Nullable LinkLayer linkLayer;
 
@@ -384,6 +387,11 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             destroyOrphan();
         } else if (refused != null) {
             fail(failureOf(refused));
+        } else if (isRouteKnown) {
+            isRouteKnown = false;
+            if (!isGivenUp()) {
+                prepare();
+            }
         }
     }
 
@@ -442,7 +450,9 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 }
             }
             case ROUTE_RESOLVED -> {
-                if (!isGivenUp()) {
+                if (isResolving) {
+                    isRouteKnown = true;
+                } else if (!isGivenUp()) {
                     prepare();
                 }
             }
