@@ -75,13 +75,15 @@ class OverloadTest extends ApiSuite {
             assertThat(refused).hasMessageContaining("overloaded").hasMessageContaining("try again in");
             assertThat(server.overloadedRequests()).isEqualTo(1);
             assertThat(group.providerStatistics().overloadedRequests()).isEqualTo(before + 1);
+            // The first two begin side by side, those that wait in their order.
+            assertThat(List.of(Patience.take("the first", begun), Patience.take("the second", begun)))
+                    .containsExactlyInAnyOrder(0, 1);
+            assertThat(most).hasValue(2);
             turns.release(5);
             for (int i = 0; i < 5; i++) {
                 assertThat(Patience.await("a reply", requests.get(i))).containsExactly(i);
             }
             assertThat(most).hasValue(2);
-            // The first two begin side by side, those that wait in their order.
-            assertThat(List.of(begun.remove(), begun.remove())).containsExactlyInAnyOrder(0, 1);
             turns.release();
             assertThat(Patience.await("room again", client.request(new byte[] {6})))
                     .containsExactly(6);
