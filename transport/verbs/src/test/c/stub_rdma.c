@@ -623,6 +623,8 @@ static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv
 	attr->link_layer = of_device(context)->link_layer;
 	attr->active_mtu = IBV_MTU_1024;
 	attr->max_mtu = IBV_MTU_4096;
+	attr->active_width = 2; /* 4 lanes of 25 Gb/s */
+	attr->active_speed = 32;
 	attr->gid_tbl_len = 1;
 	attr->lid = attr->link_layer == IBV_LINK_LAYER_INFINIBAND ? 7 : 0;
 	pthread_mutex_unlock(&lock);

@@ -66,8 +66,9 @@ public final class RdmaChannelOption {
     /**
      * Messages longer than this, in bytes, are sent by rendezvous: the receiver reads them from the sender's memory.
      * {@link Integer#MAX_VALUE}, the default of an {@link RdmaSocketChannel}, turns rendezvous off. The default of an
-     * {@link RdmaChannel}, -1, selects what measured best: 1 MiB on devices, where a key is made for each such message;
-     * on soft 64 MiB, or 1 MiB if the peer's receives are below 63 KiB. On devices with {@code
+     * {@link RdmaChannel}, -1, selects what measured best on software: 1 MiB on rxe and siw, 32 KiB on shm, and on soft
+     * 64 MiB, or 1 MiB if the peer's receives are below 63 KiB. On adapters it selects what is calculated from the
+     * link's speed and the cost of a key ({@code docs/adapters.md}). On devices with {@code
      * org.verbena.buffers.trustedPeers}, where no key is made, less may be better.
      */
     public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =

@@ -17,8 +17,8 @@ import org.verbena.transport.protocol.wire.Wire;
  *     or {@link #DEVICE_DEFAULT}
  * @param maxMessageBytes the largest message to accept, {@code receiveBufferBytes} or more
  * @param rendezvousThresholdBytes messages longer than this are read by the peer out of this side's memory, if both
- *     ends can; {@link #DEVICE_DEFAULT} for the value measured best for the kind of device, {@link Integer#MAX_VALUE}
- *     for never
+ *     ends can; {@link #DEVICE_DEFAULT} for the value measured or calculated for the kind of device, {@link
+ *     Integer#MAX_VALUE} for never
  * @param maxRendezvous messages by rendezvous in progress at once, in each direction, 1 to 1024
  * @param maxInlineBytes SENDs up to this size, header included, are copied into the work request, within the device's
  *     limit; 0 for never

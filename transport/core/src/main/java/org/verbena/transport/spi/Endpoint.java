@@ -42,7 +42,7 @@ public interface Endpoint {
 
     /**
      * The default rendezvous threshold: a longer message is faster read by the receiver than sent in fragments, as
-     * measured with this kind of device.
+     * measured with this kind of device or calculated for it.
      *
      * @param peerReceiveBytes the size of the peer's receives
      * @return the longest message that is faster to send, in bytes

@@ -10,6 +10,7 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.ffm.Siw;
 
 /**
@@ -32,6 +33,7 @@ final class EndpointResources {
     private int port;
     private int index;
     private long maxMessageBytes;
+    private double gigabitsPerSecond;
     private int sendDepth;
     private int bindings;
 
@@ -63,7 +65,9 @@ final class EndpointResources {
         LoopDevice.LoopQueue completions = queues.reserve(reservedEntries(used), shared);
         loopDevice = queues;
         loopQueue = completions;
-        maxMessageBytes = Math.min(Integer.MAX_VALUE, used.port(port).maxMessageBytes());
+        PortAttributes link = used.port(port);
+        maxMessageBytes = Math.min(Integer.MAX_VALUE, link.maxMessageBytes());
+        gigabitsPerSecond = link.gigabitsPerSecond();
         QueuePairOptions wanted = QueuePairOptions.reliable(
                 completions.queue(),
                 new QueuePairCapabilities(
@@ -193,6 +197,19 @@ final class EndpointResources {
             o.readSinkNeedsRemoteWrite = iwarp;
             o.receiveBufferBytes = RECEIVE_BUFFER_BYTES;
         });
+    }
+
+    /** The longest message that is faster to send than to let the peer read. */
+    int rendezvousBytes(int peerReceiveBytes) {
+        VerbsDevice used = device();
+        if (!used.isHardware()) {
+            return RendezvousThreshold.MEASURED_BYTES;
+        }
+        // A region that is registered and given back; a window that is made and given back; on iWARP a region at the
+        // receiver too, which the sender may write.
+        int registrations = used.isIwarp() ? 2 : 1;
+        int commands = 2 * registrations + (windows == null ? 0 : 2);
+        return RendezvousThreshold.bytes(gigabitsPerSecond, commands, registrations, peerReceiveBytes);
     }
 
     private int initiatorDepth() {

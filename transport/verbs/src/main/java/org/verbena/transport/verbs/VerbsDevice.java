@@ -111,8 +111,7 @@ final class VerbsDevice {
         try {
             domain = context.allocateProtectionDomain();
             memoryDomain = new VerbsMemoryDomain(
-                    domain,
-                    context.driverFamily().isHardware() && RelaxedOrdering.isWanted() && takesRelaxedOrdering(domain));
+                    domain, isHardware() && RelaxedOrdering.isWanted() && takesRelaxedOrdering(domain));
             usesWindows = announcesWindows() && makesWindow(domain);
             nothing = domain.registerMemory(
                     Arena.global().allocate(Long.BYTES),
@@ -213,6 +212,11 @@ final class VerbsDevice {
     /** Whether the binding of a window may be posted while other work is out. */
     boolean bindsBehindWork() {
         return context.driverFamily().bindsBehindWork();
+    }
+
+    /** Whether it is an adapter, and no software. */
+    boolean isHardware() {
+        return context.driverFamily().isHardware();
     }
 
     /** Whether a queue pair in its error state returns only what was not done. */

@@ -59,12 +59,6 @@ import org.verbena.verbs.QueuePairOptions;
 final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
 
-    /**
-     * Up to here a key for one message, which takes a region and a window, costs more than the saved copy at the
-     * receiver, as {@code bench/eager} measured on soft RoCE.
-     */
-    private static final int RENDEZVOUS_BYTES = 1 << 20;
-
     private static final byte[] NOTHING = {};
 
     /** As drawn above. */
@@ -295,7 +289,7 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
 
     @Override
     public int rendezvousBytes(int peerReceiveBytes) {
-        return RENDEZVOUS_BYTES;
+        return resources.rendezvousBytes(peerReceiveBytes);
     }
 
     private void cancelTimeout() {

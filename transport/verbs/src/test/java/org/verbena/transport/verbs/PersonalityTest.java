@@ -181,6 +181,22 @@ class PersonalityTest {
         assertThat(connect(deep).awaitDisconnected()).hasMessageContaining("sendDepth 5000");
     }
 
+    /** At 100 Gb/s; software devices have a measured one. */
+    @ParameterizedTest
+    @CsvSource({
+        "mlx5, 2633785",
+        "irdma-roce, 2633785",
+        "bnxt_re, 1353785",
+        "irdma-iwarp, 4194304",
+        "'', 1048576",
+    })
+    void calculatesTheRendezvousThresholdOfAdapters(String family, int threshold) {
+        become(family);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        assertThat(client.<Integer>call(endpoint -> endpoint.rendezvousBytes(16384)))
+                .isEqualTo(threshold);
+    }
+
     // ---- which devices serve
 
     @ParameterizedTest
