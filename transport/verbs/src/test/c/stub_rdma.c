@@ -58,7 +58,7 @@ static struct { char function[32], thread[32]; } threads[64];
 static int removed[2];
 static int blocked, blocking, hold_sends, hold_flushes, hold_events, ports_down, cleaned;
 static unsigned thread_count;
-static int kernel_polls, binds, locked_doorbells, send_posts, send_completions, relaxed, thread_domains;
+static int kernel_polls, binds, invalidations, locked_doorbells, send_posts, send_completions, relaxed, thread_domains;
 
 /* The function of one device, "ibv_create_qp:stub0", that blocks until stub_unblock; empty for none. */
 static char block[64];
@@ -188,7 +188,7 @@ EXPORT const char *stub_threads_of(const char *function)
 EXPORT void stub_reset(void)
 {
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
-	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = binds = locked_doorbells = send_posts = send_completions = relaxed = 0;
+	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = binds = invalidations = locked_doorbells = send_posts = send_completions = relaxed = 0;
 	       memset(removed, 0, sizeof(removed));
 	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = -1);
 }
@@ -409,8 +409,54 @@ EXPORT int stub_send_posts(void) { return send_posts; }
 EXPORT int stub_locked_doorbells(void) { return locked_doorbells; }
 EXPORT int stub_send_completions(void) { return send_completions; }
 
-/* Bindings that were posted. */
+/* Bindings that were posted, and invalidations. */
 EXPORT int stub_binds(void) { return binds; }
+EXPORT int stub_invalidations(void) { return invalidations; }
+
+/* Windows: the key that each has, and the region that it is bound into. Under the lock. */
+static struct { struct ibv_mw *mw; uint32_t key; struct ibv_mr *mr; uint64_t addr, length; } windows[4096];
+
+/* The part of registered memory that a key opens now, "ADDRESS LENGTH" in decimal; empty for none. */
+EXPORT const char *stub_opened(uint32_t key)
+{
+	static char text[64];
+
+	text[0] = 0;
+	LOCKED(for (int i = 0; i < 4096; i++)
+		if (windows[i].mw && windows[i].mr && windows[i].key == key)
+			snprintf(text, sizeof(text), "%lu %lu", windows[i].addr, windows[i].length));
+	return text;
+}
+
+/* As adapters check it: a window is free when it is bound, the binding names it by its last key, and lies within a region for it. */
+static int bind_window(struct ibv_send_wr *wr)
+{
+	struct ibv_mw_bind_info *to = &wr->bind_mw.bind_info;
+
+	for (int i = 0; i < 4096; i++)
+		if (windows[i].mw == wr->bind_mw.mw) {
+			if (windows[i].mr || windows[i].key != windows[i].mw->rkey || windows[i].key >> 8 != wr->bind_mw.rkey >> 8
+			    || windows[i].key == wr->bind_mw.rkey || to->addr < (uint64_t) to->mr->addr
+			    || to->addr + to->length > (uint64_t) to->mr->addr + to->mr->length)
+				break;
+			windows[i].key = wr->bind_mw.rkey;
+			windows[i].mr = to->mr;
+			windows[i].addr = to->addr;
+			windows[i].length = to->length;
+			return 0;
+		}
+	return EINVAL;
+}
+
+static int invalidate_window(uint32_t key)
+{
+	for (int i = 0; i < 4096; i++)
+		if (windows[i].mw && windows[i].mr && windows[i].key == key) {
+			windows[i].mr = NULL;
+			return 0;
+		}
+	return EINVAL;
+}
 
 /* irdma/uk.c, irdma_uk_rdma_write, _rdma_read and _post_receive: a list of no elements counts as its first one unless it is NULL. */
 static int reads_an_element_of_none(struct ibv_context *context, int num_sge, const struct ibv_sge *list)
@@ -439,6 +485,13 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 				error = error ? error : of_device(ibqp->context)->bind_errno;
 				break;
 			}
+			if ((error = bind_window(wr)))
+				break;
+		}
+		if (wr->opcode == IBV_WR_LOCAL_INV) {
+			invalidations++;
+			if ((error = failing("local_inv", name_of(ibqp->context))) || (error = invalidate_window(wr->invalidate_rkey)))
+				break;
 		}
 		if (wr->num_sge > (int) qp->send_sges
 		    || ((work.opcode == IBV_WC_RDMA_WRITE || work.opcode == IBV_WC_RDMA_READ)
@@ -876,7 +929,17 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
 EXPORT int stub_thread_domains(void) { return thread_domains; }
 EXPORT int stub_relaxed(void) { return relaxed; }
 
-EXPORT int ibv_dereg_mr(struct ibv_mr *mr) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mr->context)); UNMAKE(ibv_mr, mr); }
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(mr->context));
+	for (int i = 0; i < 4096; i++)
+		if (windows[i].mw && windows[i].mr == mr) { /* as rxe_dereg_mr */
+			pthread_mutex_unlock(&lock);
+			return EINVAL;
+		}
+	UNMAKE(ibv_mr, mr);
+}
 
 static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
@@ -890,10 +953,25 @@ static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->pd = pd;
 	mw->type = type;
 	mw->rkey = key += 0x100;
+	for (int i = 0; i < 4096; i++)
+		if (!windows[i].mw) {
+			windows[i].mw = mw;
+			windows[i].key = mw->rkey;
+			windows[i].mr = NULL;
+			break;
+		}
 	DONE(mw);
 }
 
-static int stub_dealloc_mw(struct ibv_mw *mw) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mw->context)); UNMAKE(ibv_mw, mw); }
+static int stub_dealloc_mw(struct ibv_mw *mw)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(mw->context));
+	for (int i = 0; i < 4096; i++)
+		if (windows[i].mw == mw)
+			windows[i].mw = NULL;
+	UNMAKE(ibv_mw, mw);
+}
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {

@@ -65,10 +65,23 @@ public final class MemoryWindow extends VerbsObject {
     /**
      * The key by which the peer names it.
      *
-     * @return rkey: of type 1 after {@link #bind}, of type 2 the one it was allocated with, whose upper 24 bits stay
+     * @return rkey: of type 1 after {@link #bind}, of type 2 the one it was allocated with, or that of {@link #rebound}
      */
     public int remoteKey() {
         return whileOpen(arena -> Pointers.readInt(nativeAddress() + IbvMw.RKEY));
+    }
+
+    /**
+     * Notes the key that a type 2 window was bound with. Nothing else does, and drivers want to know it when the window
+     * is bound again, after {@link SendQueue#localInvalidate}: libmlx5 names the window by it, and librxe as well.
+     *
+     * @param key given to {@link SendQueue#bindWindow} in a work request that the device has taken
+     */
+    public void rebound(int key) {
+        whileOpen(arena -> {
+            Pointers.view(nativeAddress() + IbvMw.RKEY, Integer.BYTES).set(CStruct.U32, 0, key);
+            return true;
+        });
     }
 
     /**

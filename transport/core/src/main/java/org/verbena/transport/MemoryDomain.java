@@ -34,6 +34,24 @@ public interface MemoryDomain {
     }
 
     /**
+     * Registers native memory for one operation of a connection. It differs from {@link #register(MemorySegment, Set)}
+     * in that the peer's access may end a while after {@link RegisteredMemory#close()}: it has ended when the actions
+     * of {@link RegisteredMemory#whenGone} run, and the memory must not be used for anything else before that. So a
+     * device may reuse what a key is made of.
+     *
+     * @param segment native memory whose arena is shared or global
+     * @param within registered memory that contains it, if there is some: then it need not be registered once more; its
+     *     rights are not extended
+     * @param access the rights of the region
+     * @return a region of the segment only, with one reference that {@link RegisteredMemory#close()} releases
+     * @throws RdmaException the device refused
+     */
+    default RegisteredMemory registerForOperation(
+            MemorySegment segment, @Nullable RegisteredMemory within, Set<Access> access) {
+        return register(segment, access);
+    }
+
+    /**
      * Allocates memory of the kind that peers of this domain's device reach most cheaply, if the device has such a
      * kind. It is not registered. Buffer pools call this.
      *

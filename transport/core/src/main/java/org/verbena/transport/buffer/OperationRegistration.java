@@ -14,10 +14,12 @@ import org.verbena.transport.RegisteredMemory;
  * Registers exactly the bytes of one operation, for its duration: a large buffer from outside a pool, or a pooled one
  * that a peer may read or write once, with a key that opens nothing else and is invalid afterwards.
  *
- * <p>There is no cache of such registrations. A device goes on using the physical pages that a region was registered
+ * <p>A device with memory windows opens pooled memory by a window into the pool's region, which stays registered. There
+ * is no cache of registrations of other memory. A device goes on using the physical pages that a region was registered
  * with; when its owner frees the memory and the system maps other pages at the same address, a cached region is
- * silently stale, and there is no way to notice that for memory that others allocate and free. The price is one system
- * call per operation, which the memory of a {@link RegisteredBufferPool} avoids.
+ * silently stale, and there is no way to notice that for memory that others allocate and free: a buffer does not reveal
+ * the arena or the allocation that it lies in. The price is registering and deregistering it for each operation, which
+ * the memory of a {@link RegisteredBufferPool} avoids.
  */
 public final class OperationRegistration {
     private OperationRegistration() {}
@@ -97,7 +99,8 @@ public final class OperationRegistration {
         buffer.retain();
         RegisteredMemory region;
         try {
-            region = domain.register(part, access);
+            region = domain.registerForOperation(
+                    part, RegisteredByteBuf.regionOf(buffer, part.address(), part.byteSize()), access);
         } catch (Throwable failure) {
             buffer.release();
             throw failure;

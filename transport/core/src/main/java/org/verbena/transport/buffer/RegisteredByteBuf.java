@@ -340,6 +340,32 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         }
     }
 
+    /**
+     * The region of a pool that contains a part of a buffer.
+     *
+     * @param buffer any buffer, retained
+     * @param address where the part begins
+     * @param lengthBytes its length
+     * @return null if it lies outside the memory of pools
+     */
+    static @Nullable RegisteredMemory regionOf(ByteBuf buffer, long address, long lengthBytes) {
+        List<RegisteredByteBuf> roots = new ArrayList<>(1);
+        for (ByteBuf b = buffer; b != null; b = b.unwrap()) {
+            if (b instanceof RegisteredByteBuf root) {
+                roots.add(root);
+            } else if (b instanceof CompositeByteBuf composite) {
+                collectRoots(composite, roots);
+            }
+        }
+        for (RegisteredByteBuf root : roots) {
+            long start = root.memoryAddress();
+            if (address >= start && address + lengthBytes <= start + root.capacity) {
+                return root.region();
+            }
+        }
+        return null;
+    }
+
     private static @Nullable RegisteredMemory regionOf(
             ByteBuffer part, List<RegisteredByteBuf> roots, MemoryDomain domain) {
         long address = MemorySegment.ofBuffer(part).address();

@@ -34,6 +34,15 @@ import org.verbena.verbs.memory.WindowType;
  * <p>Whatever is posted on the queue pair after {@code register} has returned is posted behind the binding, so a peer
  * that receives the key then finds the region open.
  *
+ * <p>What is registered for one operation in the memory of a pool needs no region: the window is bound into the pool's,
+ * whose own key opens nothing. If the device can bind behind other work, the window of an operation is not deallocated
+ * either, but invalidated behind that work, and bound again for a later one, with another key: so a message costs no
+ * command to the firmware.
+ *
+ * <pre>{@code
+ * bound --close--> retiring --the send queue takes it--> invalidating --completion--> spare --> bound ...
+ * }</pre>
+ *
  * <p>A region is held while its window is being bound, as a window may not be deallocated then. If the device allows, a
  * binding is posted behind all outstanding work; a region that is closed meanwhile stays registered until the peer has
  * acknowledged what went before. Otherwise it is posted when the send queue is empty, and other work waits for it: when
@@ -46,7 +55,7 @@ final class ConnectionWindows implements MemoryDomain {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionWindows.class);
 
     /**
-     * Bindings under way at a time, for which the queue pair has room: as many as messages go by rendezvous by default.
+     * Bindings and invalidations under way at a time, for which the queue pair has room: as many as messages go by rendezvous by default.
      */
     static final int MAX_BINDINGS = 16;
 
@@ -59,6 +68,12 @@ final class ConnectionWindows implements MemoryDomain {
     private final VerbsEndpoint endpoint;
     private final AtomicLong registeredBytes = new AtomicLong();
 
+    /** Whether windows of operations are bound again. */
+    private final boolean reuses;
+
+    /** Windows that are not bound. Guarded by this. */
+    private final ArrayDeque<MemoryWindow> spare = new ArrayDeque<>(0);
+
     /** Those with a window. Guarded by this. */
     private final Set<Bound> open = Collections.newSetFromMap(new IdentityHashMap<>());
 
@@ -68,33 +83,59 @@ final class ConnectionWindows implements MemoryDomain {
     /** The queue pair is being destroyed, or is destroyed. Guarded by this. */
     private boolean isOver;
 
-    // Confined to the loop's thread: regions in the order in which they were registered.
-    private final ArrayDeque<Bound> waiting = new ArrayDeque<>();
-    private final ArrayDeque<Bound> binding = new ArrayDeque<>();
+    /** The loop posts nothing more. Guarded by this. */
+    private boolean isAbandoned;
 
-    ConnectionWindows(VerbsMemoryDomain domain, VerbsEndpoint endpoint) {
+    // Confined to the loop's thread: regions in the order in which they were registered, or closed.
+    private final ArrayDeque<Bound> waiting = new ArrayDeque<>();
+    private final ArrayDeque<Bound> retiring = new ArrayDeque<>(0);
+
+    /** Of which a binding or an invalidation is out, in the order in which these were posted. */
+    private final ArrayDeque<Bound> posted = new ArrayDeque<>();
+
+    ConnectionWindows(VerbsMemoryDomain domain, VerbsEndpoint endpoint, boolean reuses) {
         this.domain = domain;
         this.endpoint = endpoint;
+        this.reuses = reuses;
     }
 
     /** A region with a window; without one if the connection had ended before. */
     final class Bound extends VerbsMemoryDomain.Region {
-        private final MemoryRegion region;
         private final @Nullable MemoryWindow window;
         private final int key;
+
+        /** What the window is bound into is this region of a pool, which is held; null for a region of its own. */
+        private final VerbsMemoryDomain.@Nullable Region pooled;
+
+        /** Its window is bound again for another one, or closed. */
+        private final boolean isForOperation;
+
+        // Confined to the loop's thread.
+        private boolean isPosted;
+        private boolean isInvalidating;
+
+        /** Set before it retires: to be run when the peer has no access any more. */
+        private @Nullable Runnable whenClosed;
 
         /** Open once it is bound, or never will be. */
         private final CountDownLatch settled = new CountDownLatch(1);
 
-        private Bound(MemorySegment segment, Set<Access> access, MemoryRegion region, @Nullable MemoryWindow window) {
+        private Bound(
+                MemorySegment segment,
+                Set<Access> access,
+                MemoryRegion region,
+                VerbsMemoryDomain.@Nullable Region pooled,
+                @Nullable MemoryWindow window,
+                boolean isForOperation) {
             super(segment, access, region, domain);
-            this.region = region;
+            this.pooled = pooled;
             this.window = window;
+            this.isForOperation = isForOperation;
             key = window == null ? region.remoteKey() : MemoryWindow.nextKey(window.remoteKey());
         }
 
-        MemoryRegion region() {
-            return region;
+        long offsetBytes() {
+            return address() - region().address();
         }
 
         MemoryWindow window() {
@@ -150,34 +191,90 @@ final class ConnectionWindows implements MemoryDomain {
 
         @Override
         protected void deregister() {
+            boolean isReused;
             synchronized (ConnectionWindows.this) {
-                open.remove(this);
+                isReused = reuses && isForOperation && !isOver && !isAbandoned && open.contains(this);
+                if (!isReused) {
+                    open.remove(this);
+                }
             }
-            closeWindow();
-            super.deregister();
+            if (isReused) {
+                whenClosed = delayGone();
+                endpoint.onLoop(() -> retire0(this));
+            } else {
+                closeWindow();
+                giveBack();
+            }
+        }
+
+        /** The window is gone, or bound to nothing. */
+        private void giveBack() {
+            if (pooled == null) {
+                super.deregister();
+            } else {
+                pooled.release();
+            }
             registeredBytes.addAndGet(-lengthBytes());
+        }
+
+        /** It was retiring, and its window is as good as gone. */
+        private void end(boolean isSpare) {
+            try {
+                boolean isKept;
+                synchronized (ConnectionWindows.this) {
+                    isKept = open.remove(this) && isSpare && spare.size() < MAX_BINDINGS;
+                    if (isKept) {
+                        spare.push(window());
+                    }
+                }
+                if (!isKept) {
+                    closeWindow();
+                }
+                giveBack();
+            } catch (RuntimeException refused) {
+                // The device may still use the memory, which is never freed.
+                LOG.warn("A memory window of {} could not be given back", endpoint.connection(), refused);
+                return;
+            }
+            VerbsEndpoint.required(whenClosed).run();
         }
     }
 
     @Override
     public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+        return register(segment, null, access, false);
+    }
+
+    @Override
+    public RegisteredMemory registerForOperation(
+            MemorySegment segment, @Nullable RegisteredMemory within, Set<Access> access) {
+        return register(segment, within, access, true);
+    }
+
+    private RegisteredMemory register(
+            MemorySegment segment, @Nullable RegisteredMemory within, Set<Access> access, boolean isForOperation) {
         if (VerbsMemoryDomain.windowRights(access).isEmpty()) {
             return domain.register(segment, access); // there is nothing to open
         }
-        MemoryRegion region = domain.registerForWindow(segment, access);
+        VerbsMemoryDomain.Region pooled = domain.holdForWindow(within, access);
+        MemoryRegion region = pooled == null ? domain.registerForWindow(segment, access) : pooled.region();
         Bound memory;
         boolean isBinding;
         try {
             synchronized (this) {
                 isBinding = !isOver;
-                MemoryWindow window = isOver ? null : domain.protectionDomain().allocateMemoryWindow(WindowType.TYPE_2);
-                memory = new Bound(segment, access, region, window);
+                MemoryWindow window = isOver ? null : takeWindow(isForOperation);
+                memory = new Bound(segment, access, region, pooled, window, isForOperation);
                 if (isBinding) {
                     open.add(memory);
                 }
             }
         } catch (RuntimeException refused) {
-            domain.deregister(region);
+            if (pooled == null) {
+                domain.deregister(region);
+            } else {
+                pooled.release();
+            }
             throw refused instanceof NativeRdmaException failure ? NativeFailures.of(failure) : refused;
         }
         registeredBytes.addAndGet(segment.byteSize());
@@ -197,23 +294,46 @@ final class ConnectionWindows implements MemoryDomain {
         return registeredBytes.get();
     }
 
+    /** With the lock held. */
+    private MemoryWindow takeWindow(boolean isForOperation) {
+        MemoryWindow window = isForOperation ? spare.poll() : null;
+        return window == null ? domain.protectionDomain().allocateMemoryWindow(WindowType.TYPE_2) : window;
+    }
+
     private void bind0(Bound memory) {
         waiting.add(memory);
         bindWaiting0();
+    }
+
+    private void retire0(Bound memory) {
+        if (memory.isPosted) {
+            retiring.add(memory);
+            bindWaiting0();
+        } else {
+            memory.end(true); // it was never bound
+        }
     }
 
     /** Posts bindings that wait for the connection, for an empty send queue, or for others to be done. */
     void bindWaiting0() {
         if (endpoint.isEnding()) {
             releaseAll(waiting);
+            endAll(retiring);
             return;
         }
-        while (!waiting.isEmpty() && endpoint.canBind() && binding.size() < MAX_BINDINGS) {
+        while (!retiring.isEmpty() && endpoint.canBind() && posted.size() < MAX_BINDINGS) {
+            Bound memory = retiring.remove();
+            memory.isInvalidating = true;
+            posted.add(memory);
+            endpoint.postInvalidation0(memory);
+        }
+        while (!waiting.isEmpty() && endpoint.canBind() && posted.size() < MAX_BINDINGS) {
             Bound memory = waiting.remove();
             if (memory.isClosed()) {
                 memory.settle();
             } else {
-                binding.add(memory);
+                memory.isPosted = true;
+                posted.add(memory);
                 endpoint.postBinding0(memory);
             }
         }
@@ -237,6 +357,7 @@ final class ConnectionWindows implements MemoryDomain {
                     window,
                     MemoryWindow.nextKey(window.remoteKey()),
                     device.nothing(),
+                    0,
                     device.nothing().lengthBytes(),
                     EnumSet.of(AccessFlag.REMOTE_READ));
             if (errno == 0) {
@@ -255,7 +376,7 @@ final class ConnectionWindows implements MemoryDomain {
         return false;
     }
 
-    /** The oldest binding has completed; the first of a device shows whether it binds at all. */
+    /** The oldest binding or invalidation has completed; the first of a device shows whether it binds at all. */
     void onBound0(VerbsDevice device, WorkStatus status) {
         if (closeProbe()) {
             if (status == WorkStatus.SUCCESS) {
@@ -265,22 +386,39 @@ final class ConnectionWindows implements MemoryDomain {
             }
             return;
         }
-        Bound memory = binding.poll();
-        if (memory != null) {
+        Bound memory = posted.poll();
+        if (memory != null && memory.isInvalidating) {
+            memory.end(status == WorkStatus.SUCCESS);
+        } else if (memory != null) {
             memory.settle();
         }
     }
 
     /** Nothing is bound any more: releases what waits. */
     void abandon0() {
-        releaseAll(binding);
+        synchronized (this) {
+            isAbandoned = true;
+        }
+        releaseAll(posted);
         releaseAll(waiting);
+        endAll(retiring);
+    }
+
+    private static void endAll(ArrayDeque<Bound> memories) {
+        Bound memory;
+        while ((memory = memories.poll()) != null) {
+            memory.end(false);
+        }
     }
 
     private static void releaseAll(ArrayDeque<Bound> memories) {
         Bound memory;
         while ((memory = memories.poll()) != null) {
-            memory.settle();
+            if (memory.isInvalidating) {
+                memory.end(false);
+            } else {
+                memory.settle();
+            }
         }
     }
 
@@ -292,11 +430,7 @@ final class ConnectionWindows implements MemoryDomain {
             probe = null;
         }
         if (bound != null) {
-            try {
-                bound.close();
-            } catch (NativeRdmaException refused) {
-                LOG.warn("A memory window of {} could not be given back", endpoint.connection(), refused);
-            }
+            giveBack(bound);
         }
         return bound != null;
     }
@@ -305,8 +439,11 @@ final class ConnectionWindows implements MemoryDomain {
     void end() {
         closeProbe();
         Bound[] left;
+        MemoryWindow[] spares;
         synchronized (this) {
             isOver = true;
+            spares = spare.toArray(MemoryWindow[]::new);
+            spare.clear();
             left = open.toArray(Bound[]::new);
             open.clear();
         }
@@ -316,6 +453,17 @@ final class ConnectionWindows implements MemoryDomain {
             } catch (RuntimeException refused) {
                 LOG.warn("A memory window of {} could not be given back", endpoint.connection(), refused);
             }
+        }
+        for (MemoryWindow window : spares) {
+            giveBack(window);
+        }
+    }
+
+    private void giveBack(MemoryWindow window) {
+        try {
+            window.close();
+        } catch (NativeRdmaException refused) {
+            LOG.warn("A memory window of {} could not be given back", endpoint.connection(), refused);
         }
     }
 }

@@ -161,7 +161,7 @@ final class EndpointResources {
         int generation = queues.generation(index);
         queuePair = made;
         if (bindings > 0) {
-            windows = new ConnectionWindows(used.memoryDomain(), endpoint);
+            windows = new ConnectionWindows(used.memoryDomain(), endpoint, used.bindsBehindWork());
         }
         reports.sends().prepared(made.sendQueue(), used, endpoint.peerTakesWrites(), index, generation);
         receives.prepared(shared == null ? made.receiveQueue() : null, used, index, generation);
@@ -205,11 +205,14 @@ final class EndpointResources {
         if (!used.isHardware()) {
             return RendezvousThreshold.MEASURED_BYTES;
         }
-        // A region that is registered and given back; a window that is made and given back; on iWARP a region at the
-        // receiver too, which the sender may write.
+        // For a message in the pool. In other memory a long message is registered for fragments as well.
+        if (windows != null) {
+            int commands = used.bindsBehindWork() ? 0 : 2; // a window is made and given back
+            return RendezvousThreshold.bytes(gigabitsPerSecond, commands, 0, peerReceiveBytes);
+        }
+        // On iWARP the receiver registers it as well, for the sender to write.
         int registrations = used.isIwarp() ? 2 : 1;
-        int commands = 2 * registrations + (windows == null ? 0 : 2);
-        return RendezvousThreshold.bytes(gigabitsPerSecond, commands, registrations, peerReceiveBytes);
+        return RendezvousThreshold.bytes(gigabitsPerSecond, 2 * registrations, registrations, peerReceiveBytes);
     }
 
     private int initiatorDepth() {

@@ -156,8 +156,30 @@ class SendPath {
         if (!flush()) {
             return; // it is ending, which releases the binding
         }
-        int errno =
-                tryBind(memory.window(), memory.remoteKey(), memory.region(), memory.lengthBytes(), memory.rights());
+        int errno = tryBind(
+                memory.window(),
+                memory.remoteKey(),
+                memory.region(),
+                memory.offsetBytes(),
+                memory.lengthBytes(),
+                memory.rights());
+        if (errno != 0) {
+            events.onSendsRefused(errno, ring.count(), ring.count());
+        }
+    }
+
+    /**
+     * Ends what {@link #bind} has begun, likewise: the window can be bound again when this is complete.
+     *
+     * @param memory whose window is bound
+     */
+    void invalidate(ConnectionWindows.Bound memory) {
+        if (!flush()) {
+            return; // it is ending, which releases the memory
+        }
+        SendQueue queue = staging.queue();
+        queue.localInvalidate(ownId(), SendFlags.SIGNALED, memory.remoteKey());
+        int errno = tryFlush(queue);
         if (errno != 0) {
             events.onSendsRefused(errno, ring.count(), ring.count());
         }
@@ -168,10 +190,27 @@ class SendPath {
      *
      * @return errno; 0 if it was posted
      */
-    int tryBind(MemoryWindow window, int key, MemoryRegion region, long lengthBytes, Set<AccessFlag> rights) {
+    int tryBind(
+            MemoryWindow window,
+            int key,
+            MemoryRegion region,
+            long offsetBytes,
+            long lengthBytes,
+            Set<AccessFlag> rights) {
         SendQueue queue = staging.queue();
-        long wrId = staging.id(WorkRequestId.SEND, WorkRequestId.BINDING);
-        queue.bindWindow(wrId, SendFlags.SIGNALED, window, key, region, 0, lengthBytes, rights);
+        queue.bindWindow(ownId(), SendFlags.SIGNALED, window, key, region, offsetBytes, lengthBytes, rights);
+        int errno = tryFlush(queue);
+        if (errno == 0) {
+            window.rebound(key);
+        }
+        return errno;
+    }
+
+    private long ownId() {
+        return staging.id(WorkRequestId.SEND, WorkRequestId.BINDING);
+    }
+
+    private static int tryFlush(SendQueue queue) {
         int errno = queue.tryFlush();
         if (errno != 0) {
             queue.discard();

@@ -113,6 +113,9 @@ final class VerbsDevice {
             memoryDomain = new VerbsMemoryDomain(
                     domain, isHardware() && RelaxedOrdering.isWanted() && takesRelaxedOrdering(domain));
             usesWindows = announcesWindows() && makesWindow(domain);
+            if (usesWindows) {
+                memoryDomain.useWindows();
+            }
             nothing = domain.registerMemory(
                     Arena.global().allocate(Long.BYTES),
                     usesWindows ? Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND) : Set.of(AccessFlag.LOCAL_WRITE));

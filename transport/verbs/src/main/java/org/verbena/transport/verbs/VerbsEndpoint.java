@@ -428,12 +428,17 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
         sends.bind(memory);
     }
 
-    /** The oldest binding has completed. */
+    /** Posts the invalidation of a memory window. */
+    void postInvalidation0(ConnectionWindows.Bound memory) {
+        sends.invalidate(memory);
+    }
+
+    /** The oldest binding or invalidation has completed. */
     void onBinding0(WorkStatus status, int vendorError) {
         noteProgress();
         if (status != WorkStatus.SUCCESS && status != WorkStatus.FLUSHED) {
-            drain(explain(
-                    new WorkCompletionException("binding a memory window on " + connection(), status, vendorError)));
+            drain(explain(new WorkCompletionException(
+                    "binding or invalidating a memory window on " + connection(), status, vendorError)));
         }
         ConnectionWindows windows = resources.windows();
         if (windows != null) {

@@ -2,10 +2,12 @@ package org.verbena.transport.verbs;
 
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.verbs.MemoryRegion;
@@ -31,6 +33,9 @@ final class VerbsMemoryDomain implements MemoryDomain {
     /** Whether the device may write in another order than packets came: see {@link RelaxedOrdering}. */
     private final boolean isRelaxed;
 
+    /** Whether windows are bound into what is registered here. Written once, before anything is. */
+    private boolean hasWindows;
+
     VerbsMemoryDomain(ProtectionDomain protectionDomain, boolean isRelaxed) {
         this.protectionDomain = protectionDomain;
         this.isRelaxed = isRelaxed;
@@ -40,9 +45,37 @@ final class VerbsMemoryDomain implements MemoryDomain {
         return protectionDomain;
     }
 
+    /** The device makes windows: memory without rights for peers is registered so that they can be bound into it. */
+    void useWindows() {
+        hasWindows = true;
+    }
+
+    /**
+     * Holds a region if windows can be bound into it.
+     *
+     * @param memory of any provider, or null
+     * @param access of the window
+     * @return the region, to be released; null if they cannot
+     */
+    @Nullable Region holdForWindow(@Nullable RegisteredMemory memory, Set<Access> access) {
+        return memory instanceof Region mine
+                        && mine.region.domain() == protectionDomain
+                        && mine.region.access().contains(AccessFlag.MW_BIND)
+                        && (mine.region.access().contains(AccessFlag.LOCAL_WRITE)
+                                || access.equals(Set.of(Access.REMOTE_READ)))
+                        // Atomics want memory that is written in order.
+                        && !access.contains(Access.REMOTE_ATOMIC)
+                        && mine.tryRetain()
+                ? mine
+                : null;
+    }
+
     @Override
     public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
         EnumSet<AccessFlag> flags = flags(access);
+        if (hasWindows && Collections.disjoint(flags, REMOTE)) {
+            flags.add(AccessFlag.MW_BIND); // which opens nothing
+        }
         return new Region(segment, access, registerRegion(segment, ordered(flags)), registeredBytes);
     }
 
@@ -201,6 +234,10 @@ final class VerbsMemoryDomain implements MemoryDomain {
             super(segment, access);
             this.registeredBytes = registeredBytes;
             this.region = region;
+        }
+
+        final MemoryRegion region() {
+            return region;
         }
 
         @Override

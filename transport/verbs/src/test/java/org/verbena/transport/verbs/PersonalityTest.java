@@ -184,8 +184,8 @@ class PersonalityTest {
     /** At 100 Gb/s; software devices have a measured one. */
     @ParameterizedTest
     @CsvSource({
-        "mlx5, 2633785",
-        "irdma-roce, 2633785",
+        "mlx5, 21701",
+        "irdma-roce, 398172",
         "bnxt_re, 1353785",
         "irdma-iwarp, 4194304",
         "'', 1048576",

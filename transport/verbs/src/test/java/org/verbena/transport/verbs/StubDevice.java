@@ -176,6 +176,11 @@ final class StubDevice {
         return text("stub_all_calls");
     }
 
+    /** What a key of a window opens now, as "ADDRESS LENGTH"; empty for nothing. */
+    static String opened(int key) {
+        return text("stub_opened", key);
+    }
+
     private static String text(String function, Object... arguments) {
         return ((MemorySegment) invoke(function, ValueLayout.ADDRESS, arguments))
                 .reinterpret(4096)
