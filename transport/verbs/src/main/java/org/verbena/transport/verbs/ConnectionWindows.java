@@ -55,7 +55,8 @@ final class ConnectionWindows implements MemoryDomain {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionWindows.class);
 
     /**
-     * Bindings and invalidations under way at a time, for which the queue pair has room: as many as messages go by rendezvous by default.
+     * Bindings and invalidations under way at a time, for which the queue pair has room: as many as messages go by
+     * rendezvous by default.
      */
     static final int MAX_BINDINGS = 16;
 
