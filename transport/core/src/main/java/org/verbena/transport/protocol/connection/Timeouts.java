@@ -63,6 +63,9 @@ final class Timeouts {
     private long retryNanos = NONE;
     private long messageNanos = NONE;
     private long silentSinceNanos;
+    /** When the silent peer was last pinged. */
+    private long pingedNanos;
+
     private boolean watchesSilence;
     /** The deadline that was last reported to the listener. */
     private long reportedNanos = NONE;
@@ -114,9 +117,21 @@ final class Timeouts {
         } else if (life.isClosing()) {
             nanos = closeNanos;
         } else if (watchesSilence) {
-            nanos = silentSinceNanos + (control.isPinging() ? 2 : 1) * keepAliveNanos();
+            nanos = silenceNanos();
         }
         return sooner(nanos, sooner(retryNanos, messageNanos));
+    }
+
+    /**
+     * When the silent peer is to be pinged, or, if it was, to be given up. It has the whole time for its answer, also if
+     * this end's loop was late and pinged long after it was due.
+     */
+    private long silenceNanos() {
+        if (!control.isPinging()) {
+            return silentSinceNanos + keepAliveNanos();
+        }
+        long lateNanos = Math.max(0, pingedNanos - silentSinceNanos - keepAliveNanos());
+        return silentSinceNanos + 2 * keepAliveNanos() + lateNanos;
     }
 
     /** Begins to watch what the peer owes from now on. */
@@ -176,14 +191,15 @@ final class Timeouts {
     }
 
     private @Nullable ConnectionException checkSilence(long nowNanos) {
-        long silentNanos = nowNanos - silentSinceNanos;
-        if (silentNanos >= 2 * keepAliveNanos()) {
+        if (nowNanos - silenceNanos() < 0) {
+            return null;
+        }
+        if (control.isPinging()) {
             return new ConnectionException.TimedOut(peer + " did not answer a keepalive and was silent for "
-                    + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms");
+                    + TimeUnit.NANOSECONDS.toMillis(nowNanos - silentSinceNanos) + " ms");
         }
-        if (silentNanos >= keepAliveNanos() && !control.isPinging()) {
-            control.ping(nowNanos, true);
-        }
+        control.ping(nowNanos, true);
+        pingedNanos = nowNanos;
         return null;
     }
 
@@ -240,6 +256,7 @@ final class Timeouts {
         if (!watchesSilence && options.keepAliveMillis() > 0) {
             watchesSilence = true;
             silentSinceNanos = clock.getAsLong();
+            pingedNanos = silentSinceNanos;
         }
     }
 

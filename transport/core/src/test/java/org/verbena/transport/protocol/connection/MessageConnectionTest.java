@@ -923,6 +923,27 @@ class MessageConnectionTest extends SimulatedPair {
         left.checkMemory();
     }
 
+    /** A collection of garbage, or a machine that is moved: nothing was asked of the peer meanwhile. */
+    @Test
+    void aPeerIsNotGivenUpForThePauseOfThisEnd() throws Exception {
+        Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(1000), frames -> {});
+        settle();
+        rogue.type(Wire.STATE, 0, 0);
+        settle();
+        network.nowNanos += TimeUnit.SECONDS.toNanos(5);
+        left.tick();
+        settle();
+        assertThat(left.inactive).isZero();
+        assertThat(rogue.typesHeard).contains(Wire.PING);
+        pass(999);
+        assertThat(left.inactive).as("it has the whole time for its answer").isZero();
+        pass(1);
+        assertThat(left.inactiveCause)
+                .isInstanceOf(ConnectionException.TimedOut.class)
+                .hasMessageContaining("did not answer a keepalive");
+        left.checkMemory();
+    }
+
     @Test
     void aPeerThatDoesNotAnswerCloseIsGivenUp() throws Exception {
         Rogue rogue = rogue(OPTIONS, Rogue::acknowledge);
