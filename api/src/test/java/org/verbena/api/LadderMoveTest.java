@@ -30,6 +30,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadLocalRandom;
@@ -287,7 +288,7 @@ class LadderMoveTest {
             assertThat(client.isWritable()).isTrue();
             assertThat(LadderResult.of(client.channel())).isEqualTo(client.ladder());
             awaitConnections(server, 1);
-            assertThat(old.isOpen()).isFalse();
+            Patience.until("the old one is closed", () -> !old.isOpen());
             assertThat(better.connects())
                     .as("on the best rung it tries no more")
                     .isEqualTo(1);
@@ -458,9 +459,28 @@ class LadderMoveTest {
         }
     }
 
-    /** A client that has begun to move, and whose server is busy. */
+    /**
+     * A client that has begun to move, and whose server is busy. It holds what is sent for two seconds: on a machine
+     * that pauses for as long the test says nothing, and has another chance.
+     */
     private void whileItHolds(Consumer test) throws Exception {
+        for (int left = 2; left >= 0; left--) {
+            long beganNanos = System.nanoTime();
+            try {
+                onceWhileItHolds(test);
+                return;
+            } catch (Exception | AssertionError failure) {
+                if (left == 0 || System.nanoTime() - beganNanos < TimeUnit.SECONDS.toNanos(2)) {
+                    throw failure;
+                }
+                System.out.println("again, after a pause: " + failure);
+            }
+        }
+    }
+
+    private void onceWhileItHolds(Consumer test) throws Exception {
         Busy busy = new Busy();
+        better.serve(false);
         try (RdmaServer server = serve(true, busy);
                 RdmaClient client = client(server)) {
             try {
@@ -638,6 +658,7 @@ class LadderMoveTest {
 
     private static ListAppender<ILoggingEvent> listen() {
         ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.list = new CopyOnWriteArrayList<>(); // loops add to it while the test looks
         Logger logger = (Logger) LoggerFactory.getLogger(LadderMove.class);
         log.start();
         logger.addAppender(log);

@@ -253,7 +253,7 @@ class LadderSocketChannelTest {
         Patience.await("closing", client.close());
         awaitEvents("inactive", "unregistered");
         assertThat(client.isInputShutdown() && client.isOutputShutdown()).isTrue();
-        assertThat(client.rung().isOpen()).isFalse();
+        Patience.until("the rung is closed", () -> !client.rung().isOpen());
     }
 
     @Test
@@ -622,8 +622,11 @@ class LadderSocketChannelTest {
                     .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1000) // a TCP server does not answer soft
                     .handler(new Witness());
             assertThat(failure(bootstrap.connect(address))).hasMessageContaining("none below soft is allowed");
-            Bootstrap told =
-                    bootstrap.clone().handler(new Witness()).option(RdmaChannelOption.LADDER, rung(Carrier.TCP));
+            Bootstrap told = bootstrap
+                    .clone()
+                    .handler(new Witness())
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) Patience.LIMIT.toMillis())
+                    .option(RdmaChannelOption.LADDER, rung(Carrier.TCP));
             assertThat(LadderResult.of(connect(told, address)).rung()).isEqualTo(Carrier.TCP);
         }
         try (RdmaEventLoopGroup named = new RdmaEventLoopGroup("ladder", 1)) {

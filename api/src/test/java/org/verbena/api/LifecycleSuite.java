@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.BlockingOperationException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -81,7 +80,7 @@ public abstract class LifecycleSuite extends ApiSuite {
         int answered = 0;
         for (int round = 0; round < 15; round++) {
             RdmaServer server = serve();
-            RdmaClient.Builder builder = RdmaClient.builder().group(group).connectTimeout(Duration.ofSeconds(20));
+            RdmaClient.Builder builder = RdmaClient.builder().group(group).connectTimeout(Patience.LIMIT);
             List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
             for (int i = 0; i < 12; i++) {
                 connecting.add(builder.connectAsync(host(), server.port()));
@@ -97,7 +96,7 @@ public abstract class LifecycleSuite extends ApiSuite {
                     continue;
                 }
                 RdmaClient client = each.resultNow();
-                CompletableFuture<byte[]> request = client.request(new byte[3], Duration.ofSeconds(10));
+                CompletableFuture<byte[]> request = client.request(new byte[3], Patience.LIMIT);
                 Patience.until("the request has its outcome", request::isDone);
                 if (!request.isCompletedExceptionally()) {
                     answered++;

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -17,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.UnusedPort;
 
 /** Names that take long, and names of several addresses. */
 @Timeout(120)
@@ -55,6 +55,7 @@ class NameLookupTest {
                         .connectTimeout(Duration.ofMillis(50))
                         .connect("127.0.0.1", 7471))
                 .isInstanceOf(ConnectionException.TimedOut.class);
+        Patience.until("it looks the name up", () -> lookups.get() > 0);
         assertThat(lookups).as("one look-up, which goes on").hasValue(1);
     }
 
@@ -95,16 +96,14 @@ class NameLookupTest {
 
     @Test
     void theFirstOfSeveralAddressesIsTriedAndAFailureNamesAll() throws Exception {
-        int port;
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.ofLiteral("127.0.0.1"))) {
-            port = free.getLocalPort();
+        try (UnusedPort port = new UnusedPort("127.0.0.1")) {
+            assertThatThrownBy(() -> builder().connect("several", port.number()))
+                    .isInstanceOf(ConnectionException.Rejected.class)
+                    .hasCauseInstanceOf(ConnectionException.Rejected.class)
+                    .hasMessageContaining("127.0.0.1:" + port.number())
+                    .hasMessageContaining("2 addresses of several")
+                    .hasMessageContaining("0:0:0:0:0:0:0:1");
         }
-        assertThatThrownBy(() -> builder().connect("several", port))
-                .isInstanceOf(ConnectionException.Rejected.class)
-                .hasCauseInstanceOf(ConnectionException.Rejected.class)
-                .hasMessageContaining("127.0.0.1:" + port)
-                .hasMessageContaining("2 addresses of several")
-                .hasMessageContaining("0:0:0:0:0:0:0:1");
         try (RdmaServer server = RdmaServer.builder()
                         .provider("soft")
                         .threadsPerProvider(1)

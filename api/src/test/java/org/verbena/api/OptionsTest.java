@@ -41,7 +41,7 @@ import org.verbena.transport.SendCompletion;
 import org.verbena.transport.spi.Patience;
 
 /** Every option of every kind of channel, by its table. */
-@Timeout(60)
+@Timeout(120)
 @SuppressWarnings("deprecation") // Netty's old options too
 class OptionsTest {
     private static final int ANY = Integer.MAX_VALUE;

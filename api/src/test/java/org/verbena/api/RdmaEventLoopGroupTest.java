@@ -77,13 +77,13 @@ class RdmaEventLoopGroupTest {
     @Test
     void aLoopThatHasEndedTakesNoChannels() {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
-        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly(10_000);
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly(Patience.LIMIT.toMillis());
         ChannelFuture binding = new ServerBootstrap()
                 .group(group)
                 .channel(RdmaServerChannel.class)
                 .childHandler(new ChannelInboundHandlerAdapter())
                 .bind("127.0.0.1", 0);
-        assertThat(binding.awaitUninterruptibly(10_000)).isTrue();
+        assertThat(binding.awaitUninterruptibly(Patience.LIMIT.toMillis())).isTrue();
         assertThat(binding.isSuccess()).isFalse();
         assertThat(binding.channel().isOpen()).isFalse();
     }

@@ -110,6 +110,9 @@ class SeveralProvidersTest {
                     RdmaClient other = RdmaClient.connect(SECOND, server.port())) {
                 assertThat(first.request(new byte[1]).get()).hasSize(1);
                 assertThat(other.request(new byte[1]).get()).hasSize(1);
+                Patience.until(
+                        "those of the clients before are gone",
+                        () -> server.connections().size() == 2);
                 assertThat(List.copyOf(server.connections()))
                         .extracting(child -> Carrier.of(child).name())
                         .containsExactlyInAnyOrder("soft", "elsewhere");

@@ -49,7 +49,7 @@ class StatFileLossTest {
                     RdmaClient client = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
                 long last = System.nanoTime() + TimeUnit.MINUTES.toNanos(4); // should nobody be left who says "end"
                 do {
-                    assertThat(client.request(new byte[100]).get(10, TimeUnit.SECONDS))
+                    assertThat(client.request(new byte[100]).get(60, TimeUnit.SECONDS))
                             .hasSize(100);
                 } while (!Files.exists(end) && System.nanoTime() < last);
             }

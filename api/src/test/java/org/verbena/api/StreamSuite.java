@@ -1148,7 +1148,10 @@ public abstract class StreamSuite {
             int count = manyChannels();
             List<ChannelFuture> connecting = new ArrayList<>();
             for (int i = 0; i < count; i++) {
-                connecting.add(bootstrap().connect(host(), server.port()));
+                connecting.add(bootstrap()
+                        // All at once take longer the slower the machine is.
+                        .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) Patience.LIMIT.toMillis())
+                        .connect(host(), server.port()));
             }
             int bytes = 50_000;
             String[] hashes = new String[count];

@@ -22,7 +22,7 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.transport.spi.Patience;
 
 /** What a datagram channel is without a device: on a provider that has no datagrams. */
-@Timeout(60)
+@Timeout(120)
 class RdmaDatagramChannelTest {
     private static final InetSocketAddress ADDRESS = new InetSocketAddress("127.0.0.1", 7471);
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);

@@ -184,8 +184,18 @@ class TcpQueuePairExchangeTest {
         server.giveUp();
         Patience.until("it has an outcome", came::isDone);
         assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
-        assertThatThrownBy(() -> new Socket("127.0.0.1", server.localAddress().getPort()).close())
-                .isInstanceOf(IOException.class);
+        awaitDeaf(server);
+    }
+
+    private static void awaitDeaf(TcpQueuePairExchange exchange) {
+        Patience.until("it listens no more", () -> {
+            try {
+                new Socket("127.0.0.1", exchange.localAddress().getPort()).close();
+                return false;
+            } catch (IOException refused) {
+                return true;
+            }
+        });
     }
 
     /** It is refused by name, and the exchange is given up. */
@@ -206,14 +216,7 @@ class TcpQueuePairExchangeTest {
                     .isInstanceOf(UnsupportedOperationException.class)
                     .hasMessageContaining("provider soft");
             Patience.until("the channel is closed", () -> !connecting.channel().isOpen());
-            Patience.until("it listens no more", () -> {
-                try {
-                    new Socket("127.0.0.1", exchange.localAddress().getPort()).close();
-                    return false;
-                } catch (IOException refused) {
-                    return true;
-                }
-            });
+            awaitDeaf(exchange);
         } finally {
             group.shutdownGracefully(0, 5, TimeUnit.SECONDS).awaitUninterruptibly();
         }

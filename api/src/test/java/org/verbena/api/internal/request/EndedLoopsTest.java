@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.ConnectionException;
 
 /** A thread that waits for loops which end without a word. */
-@Timeout(60)
+@Timeout(120)
 class EndedLoopsTest {
     @Test
     void nobodyWaitsForLoopsThatHaveEnded() {
