@@ -52,7 +52,7 @@ class RpcSamplesTest {
 
         void stop() throws InterruptedException {
             process.destroy();
-            assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
             assertThat(process.exitValue()).isZero();
         }
 

@@ -16,6 +16,9 @@ import java.util.regex.Pattern;
 public final class ServerProcess implements AutoCloseable {
     private static final Pattern PORT = Pattern.compile(":(\\d+) \\(soft\\)");
 
+    /** For a JVM to end on a busy machine. */
+    private static final long LIMIT_SECONDS = 60;
+
     private final Process process;
     private final BufferedReader out;
     public final int port;
@@ -66,19 +69,19 @@ public final class ServerProcess implements AutoCloseable {
     /** SIGTERM is the way to stop a server. */
     public void stop() throws InterruptedException {
         process.destroy();
-        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)).isTrue();
         assertThat(process.exitValue()).isZero();
     }
 
     /** SIGKILL. */
     public void kill() throws InterruptedException {
         process.destroyForcibly();
-        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)).isTrue();
     }
 
     public List<String> awaitEnd() throws InterruptedException {
         List<String> lines = out.lines().toList();
-        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)).isTrue();
         assertThat(process.exitValue()).isZero();
         return lines;
     }

@@ -353,7 +353,7 @@ class FileTransferTest {
         }
 
         ByteBuffer ask(byte[] request) throws Exception {
-            return ByteBuffer.wrap(client.request(request).get(30, TimeUnit.SECONDS));
+            return ByteBuffer.wrap(client.request(request).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS));
         }
 
         static byte[] offerOf(byte[] name) {

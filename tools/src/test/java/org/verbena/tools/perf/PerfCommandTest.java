@@ -18,7 +18,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -331,7 +330,7 @@ class PerfCommandTest {
     void theLoopsOfClientAndServerRunOnTheProcessorsThatWereNamed() throws Exception {
         String cpu = allowed("/proc/self/status").split("[-,]")[0];
         try (PerfRuns bound = new PerfRuns("--cpu", cpu)) {
-            assertThat(loopsOf(bound.pid())).isNotEmpty().allMatch(cpu::equals);
+            awaitLoopsOn(cpu, bound.pid(), 1);
             ProcessBuilder client = new ProcessBuilder(VerbenaProcess.commandLine(
                     bound.arguments("-t", "message", "--cpu", cpu, "--threads", "2", "-q", "2", "--duration", "60")
                             .toArray(String[]::new)));
@@ -339,17 +338,20 @@ class PerfCommandTest {
                     .redirectError(ProcessBuilder.Redirect.INHERIT)
                     .start();
             try {
-                while (loopsOf(process.pid()).size() < 2) {
-                    assertThat(process.isAlive()).isTrue();
-                    Thread.sleep(20);
-                }
-                // A thread has its name before it is bound, and does nothing else in between.
-                while (!loopsOf(process.pid()).stream().allMatch(cpu::equals)) {
-                    Thread.sleep(20);
-                }
+                awaitLoopsOn(cpu, process.pid(), 2);
+                assertThat(process.isAlive()).isTrue();
             } finally {
                 process.destroyForcibly();
             }
+        }
+    }
+
+    /** A thread has its name before it is bound, and does nothing else in between. */
+    private static void awaitLoopsOn(String cpu, long pid, int least) throws Exception {
+        List<String> loops = loopsOf(pid);
+        while (loops.size() < least || !loops.stream().allMatch(cpu::equals)) {
+            Thread.sleep(20);
+            loops = loopsOf(pid);
         }
     }
 
@@ -362,7 +364,7 @@ class PerfCommandTest {
                     if (Files.readString(thread.resolve("comm")).startsWith("verbena-soft")) {
                         loops.add(allowed(thread.resolve("status").toString()));
                     }
-                } catch (NoSuchFileException ended) {
+                } catch (IOException ended) {
                     continue; // a compiler's thread, meanwhile
                 }
             }

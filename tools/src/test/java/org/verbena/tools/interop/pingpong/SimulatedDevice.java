@@ -3,11 +3,13 @@ package org.verbena.tools.interop.pingpong;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Assumptions;
@@ -135,9 +137,18 @@ final class SimulatedDevice implements AutoCloseable {
         return sides;
     }
 
+    /**
+     * A port that nobody has, below those that the system gives to programs that ask for any: one of those could be
+     * another program's by the time a server has started.
+     */
     static String freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return String.valueOf(socket.getLocalPort());
+        while (true) {
+            int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
+            try (ServerSocket socket = new ServerSocket(port)) {
+                return String.valueOf(socket.getLocalPort());
+            } catch (BindException taken) {
+                continue; // another one
+            }
         }
     }
 

@@ -16,7 +16,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -159,9 +158,9 @@ class XsrqPingPongTest {
     void readsWhatCWrites() throws Exception {
         try (ServerSocket listener = new ServerSocket(0, 1, InetAddress.getByName(LOCALHOST))) {
             c(LOCALHOST, "-g", "0", "-p", "" + listener.getLocalPort());
-            listener.setSoTimeout(30_000);
+            listener.setSoTimeout(60_000);
             try (Socket socket = listener.accept()) {
-                socket.setSoTimeout(30_000);
+                socket.setSoTimeout(60_000);
                 byte[] bytes = socket.getInputStream().readNBytes(XsrqAddress.WIRE_BYTES);
                 assertThat(bytes).hasSize(66).endsWith((byte) 0);
                 String text = new String(bytes, 0, 65, StandardCharsets.US_ASCII);
@@ -212,9 +211,8 @@ class XsrqPingPongTest {
             stranger.getOutputStream()
                     .write("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a stranger\r\nAccept: */*\r\n\r\n"
                             .getBytes(StandardCharsets.US_ASCII));
-            assertThat(server.process().waitFor(30, TimeUnit.SECONDS)).isTrue();
+            assertThat(server.awaitExit()).isOne();
         }
-        assertThat(server.process().exitValue()).isOne();
         assertThat(server.text())
                 .contains("pingpong xsrq: the peer sent 'GET / HTTP/1.1")
                 .doesNotContain("at org.");
@@ -226,8 +224,7 @@ class XsrqPingPongTest {
         Side server = java("-p", port);
         awaitListener(server, port);
         new Socket(LOCALHOST, Integer.parseInt(port)).close();
-        assertThat(server.process().waitFor(30, TimeUnit.SECONDS)).isTrue();
-        assertThat(server.process().exitValue()).isOne();
+        assertThat(server.awaitExit()).isOne();
         assertThat(server.text())
                 .contains("closed the connection after 0 of 66 bytes")
                 .doesNotContain("at org.");
