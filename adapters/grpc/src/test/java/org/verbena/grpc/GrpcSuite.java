@@ -352,12 +352,12 @@ public abstract class GrpcSuite {
     void keepalivePingsAreAnswered() throws Exception {
         // Clients ping every 10 s at the most often; servers may be told to do it more often.
         Server server = serve(
-                0, builder -> builder.keepAliveTime(100, TimeUnit.MILLISECONDS).keepAliveTimeout(2, TimeUnit.SECONDS));
+                0, builder -> builder.keepAliveTime(100, TimeUnit.MILLISECONDS).keepAliveTimeout(4, TimeUnit.SECONDS));
         ManagedChannel channel = channelTo(server);
         echo(channel, new byte[1]);
         AtomicInteger changes = new AtomicInteger();
         channel.notifyWhenStateChanged(ConnectivityState.READY, changes::incrementAndGet);
-        Patience.sleep(3_000);
+        Patience.sleep(4_500);
         assertThat(changes.get()).as("an unanswered ping would have ended it").isZero();
         echo(channel, new byte[1]);
     }
@@ -390,7 +390,7 @@ public abstract class GrpcSuite {
         byte[] answer = ClientCalls.blockingUnaryCall(
                 channel,
                 ECHO,
-                CallOptions.DEFAULT.withWaitForReady().withDeadlineAfter(30, TimeUnit.SECONDS),
+                CallOptions.DEFAULT.withWaitForReady().withDeadlineAfter(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS),
                 new byte[] {4, 2});
         assertThat(answer).containsExactly(4, 2);
     }

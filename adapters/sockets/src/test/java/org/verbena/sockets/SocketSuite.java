@@ -102,19 +102,23 @@ public abstract class SocketSuite {
             return Patience.await("the thread", result);
         }
 
-        /**
-         * Gives the thread its chance to wait. Whether the JDK's waits in a system call cannot be seen, and makes no
-         * difference.
-         */
+        /** Returns when the thread waits. */
         Running<T> letBlock() {
-            for (int i = 0; i < 50; i++) {
-                Thread.State state = thread.getState();
-                if (state == Thread.State.WAITING || state == Thread.State.TIMED_WAITING) {
-                    break;
-                }
-                Patience.sleep(2);
-            }
+            Patience.until("the thread waits", this::isBlocked);
             return this;
+        }
+
+        /** The JDK's sockets wait in a system call, which is no state of a thread. */
+        private boolean isBlocked() {
+            return switch (thread.getState()) {
+                case WAITING, TIMED_WAITING, TERMINATED -> true;
+                default -> {
+                    StackTraceElement[] stack = thread.getStackTrace();
+                    yield stack.length > 0
+                            && stack[0].isNativeMethod()
+                            && stack[0].getClassName().startsWith("sun.nio.ch.");
+                }
+            };
         }
     }
 

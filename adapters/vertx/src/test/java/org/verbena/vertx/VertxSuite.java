@@ -349,9 +349,10 @@ public abstract class VertxSuite {
                             }
                         },
                         new DeploymentOptions().setInstances(LOOPS)));
-        assertThat(ports).hasSize(LOOPS);
         int port = Patience.take("the port", ports);
-        assertThat(ports).containsOnly(port);
+        for (int i = 1; i < LOOPS; i++) { // each instance tells on a loop of its own
+            assertThat(Patience.take("the port of another", ports)).isEqualTo(port);
+        }
         Set<String> answers = new HashSet<>();
         for (int i = 0; i < LOOPS; i++) { // the connections go to the instances in turn
             answers.add(await("answer " + i, get(client(Version.HTTP_1), port, "/")));
