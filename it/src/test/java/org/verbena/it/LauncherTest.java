@@ -258,7 +258,7 @@ class LauncherTest {
         builder.environment().clear();
         builder.environment().putAll(environment);
         Process process = builder.start();
-        assertThat(process.waitFor(Duration.ofSeconds(20).toMillis(), TimeUnit.MILLISECONDS))
+        assertThat(process.waitFor(Duration.ofSeconds(100).toMillis(), TimeUnit.MILLISECONDS))
                 .isTrue();
         return new Outcome(
                 process.exitValue(),

@@ -2,6 +2,7 @@ package org.verbena.it.docs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URL;
@@ -9,6 +10,7 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -144,9 +146,18 @@ class FrameworksTest {
                 .collect(Collectors.joining("\n"));
     }
 
+    /**
+     * A port that nobody has, below those that the system gives to programs that ask for any: one of those could be
+     * another program's by the time the snippet is compiled.
+     */
     private static String freePort() throws Exception {
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return String.valueOf(free.getLocalPort());
+        while (true) {
+            int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
+            try (ServerSocket free = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+                return String.valueOf(free.getLocalPort());
+            } catch (BindException taken) {
+                continue; // another one
+            }
         }
     }
 }

@@ -67,7 +67,7 @@ class QuickstartTest {
                 .redirectError(errors.toFile())
                 .start();
         try {
-            assertThat(process.waitFor(50, TimeUnit.SECONDS)).isTrue();
+            assertThat(process.waitFor(200, TimeUnit.SECONDS)).isTrue();
         } finally {
             process.destroyForcibly();
         }

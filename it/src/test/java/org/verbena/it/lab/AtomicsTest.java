@@ -10,10 +10,12 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -94,8 +96,12 @@ class AtomicsTest extends ApiSuite {
     void everyAdditionSeesAnotherValue() throws Exception {
         int rounds = 1000;
         long[][] seen = new long[2][rounds];
+        CyclicBarrier bothHaveBegun = new CyclicBarrier(2);
         atOnce((client, number) -> {
             for (int begin = 0; begin < rounds; begin += 20) {
+                if (begin == 20) {
+                    bothHaveBegun.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
+                }
                 List<Future<Long>> some = new ArrayList<>();
                 for (int i = 0; i < 20; i++) {
                     some.add(client.fetchAndAdd(token, COUNTER, 1));
@@ -124,6 +130,8 @@ class AtomicsTest extends ApiSuite {
     void aLockByCompareAndSwapLetsOneInAtATime() throws Exception {
         int rounds = 100;
         int[] refusals = new int[2];
+        AtomicBoolean isFirst = new AtomicBoolean(true);
+        CountDownLatch otherIsRefused = new CountDownLatch(1);
         atOnce((client, number) -> {
             long mine = number + 1;
             ByteBuf counter = client.alloc().buffer(8, 8);
@@ -132,6 +140,12 @@ class AtomicsTest extends ApiSuite {
                                 .getNow()
                         != 0) {
                     refusals[number]++;
+                    otherIsRefused.countDown();
+                }
+                if (isFirst.getAndSet(false)) {
+                    assertThat(otherIsRefused.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                            .as("the other has found the lock taken")
+                            .isTrue();
                 }
                 // Not atomic: without the lock, additions would be lost.
                 done("reading", client.read(token, COUNTER, counter.clear()));

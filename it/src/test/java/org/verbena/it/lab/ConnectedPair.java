@@ -144,9 +144,9 @@ final class ConnectedPair implements AutoCloseable {
     }
 
     static void resolve(EventChannel events, CmId id, InetSocketAddress to) {
-        id.resolveAddress(null, to, 2000);
+        id.resolveAddress(null, to, EVENT_MILLIS);
         expect(events, CmEventType.ADDR_RESOLVED);
-        id.resolveRoute(2000);
+        id.resolveRoute(EVENT_MILLIS);
         expect(events, CmEventType.ROUTE_RESOLVED);
     }
 

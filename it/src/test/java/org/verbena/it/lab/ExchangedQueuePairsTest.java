@@ -51,6 +51,7 @@ import org.verbena.transport.QueuePairRoute;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.UnusedPort;
 
 /**
  * Channels that are connected by hand, with each other and with programs in C. On rxe: iWARP has no such queue pairs.
@@ -518,14 +519,12 @@ class ExchangedQueuePairsTest extends ApiSuite {
 
     @Test
     void nobodyListens() throws Exception {
-        int port;
-        try (ServerSocket unused = new ServerSocket(0)) {
-            port = unused.getLocalPort();
+        try (UnusedPort port = new UnusedPort(HOST)) {
+            TcpQueuePairExchange exchange = TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port.number()));
+            assertThat(failure("connecting to nobody", bootstrap().connect(to(exchange))))
+                    .isInstanceOf(ConnectionException.Rejected.class)
+                    .hasMessageContaining(String.valueOf(port.number()));
         }
-        TcpQueuePairExchange exchange = TcpQueuePairExchange.connecting(new InetSocketAddress(HOST, port));
-        assertThat(failure("connecting to nobody", bootstrap().connect(to(exchange))))
-                .isInstanceOf(ConnectionException.Rejected.class)
-                .hasMessageContaining(String.valueOf(port));
     }
 
     @Test

@@ -57,7 +57,7 @@ class OnePortTest {
     }
 
     private static void assertServes(RdmaClient client) throws Exception {
-        assertThat(client.request("hello".getBytes(US_ASCII)).get(30, TimeUnit.SECONDS))
+        assertThat(client.request("hello".getBytes(US_ASCII)).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                 .isEqualTo("hello".getBytes(US_ASCII));
     }
 
@@ -85,7 +85,8 @@ class OnePortTest {
                     }
                 }
                 for (int i = 0; i < replies.size(); i++) {
-                    assertThat(replies.get(i).get(60, TimeUnit.SECONDS)).containsExactly(i / 3);
+                    assertThat(replies.get(i).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                            .containsExactly(i / 3);
                 }
                 assertRefusesC(address, 7941);
                 ProviderStatistics after = soft.providerStatistics();
@@ -96,10 +97,12 @@ class OnePortTest {
             } finally {
                 channels.forEach(ManagedChannel::shutdownNow);
                 for (ManagedChannel channel : channels) {
-                    assertThat(channel.awaitTermination(60, TimeUnit.SECONDS)).isTrue();
+                    assertThat(channel.awaitTermination(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                            .isTrue();
                 }
                 server.shutdownNow();
-                assertThat(server.awaitTermination(60, TimeUnit.SECONDS)).isTrue();
+                assertThat(server.awaitTermination(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                        .isTrue();
             }
         }
     }

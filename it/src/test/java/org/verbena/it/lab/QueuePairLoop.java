@@ -39,6 +39,10 @@ import org.verbena.verbs.work.WorkCompletionOpcode;
 final class QueuePairLoop implements AutoCloseable {
     static final int DEPTH = 16;
     static final int REGION_BYTES = 64 * 1024;
+
+    /** 268 ms, with few retries: tests of failures do not wait long, and a guest that pauses fails no other. */
+    static final int ACK_TIMEOUT = 16;
+
     static final EnumSet<AccessFlag> ALL_RIGHTS = EnumSet.of(
             AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC);
     private static final Duration LIMIT = Patience.LIMIT;
@@ -206,8 +210,7 @@ final class QueuePairLoop implements AutoCloseable {
         QueuePairAttributes.Builder ready =
                 QueuePairAttributes.to(QueuePairState.RTS).sendPsn(psn(side));
         if (side.queuePair.options().type() == QueuePairType.RC) {
-            // Few and short retries, so that tests of failures do not wait long.
-            ready.timeout(10).retryCount(2).rnrRetryCount(1).maxReadsAsInitiator(4);
+            ready.timeout(ACK_TIMEOUT).retryCount(2).rnrRetryCount(1).maxReadsAsInitiator(4);
         }
         side.queuePair.modify(ready.build());
     }

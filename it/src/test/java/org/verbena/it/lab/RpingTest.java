@@ -172,7 +172,7 @@ class RpingTest {
                 client.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
             }
             accepting.interrupt();
-            accepting.join(10_000);
+            accepting.join(Patience.LIMIT.toMillis());
             assertThat(accepting.isAlive()).isFalse();
             awaitNoThreads("rping-CmId");
         }
@@ -181,7 +181,7 @@ class RpingTest {
     private static void awaitNoThreads(String prefix) throws InterruptedException {
         for (Thread thread : Thread.getAllStackTraces().keySet()) {
             if (thread.getName().startsWith(prefix)) {
-                thread.join(10_000);
+                thread.join(Patience.LIMIT.toMillis());
                 assertThat(thread.isAlive()).as(thread.getName()).isFalse();
             }
         }

@@ -12,9 +12,10 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
+import org.verbena.transport.spi.Patience;
 
 /** Shared memory beside other providers: on one port, as the first rung of a ladder, and by auto. */
-@Timeout(60)
+@Timeout(120)
 class ShmRungTest {
     private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
 
@@ -25,7 +26,8 @@ class ShmRungTest {
     private static void assertEchoes(RdmaClient client) throws Exception {
         byte[] message = new byte[100_000];
         message[99_999] = 7;
-        assertThat(client.request(message).get(30, TimeUnit.SECONDS)).isEqualTo(message);
+        assertThat(client.request(message).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                .isEqualTo(message);
     }
 
     @Test
@@ -42,7 +44,7 @@ class ShmRungTest {
 
     @Test
     void aLadderBeginsWithSharedMemoryWhereAServerIs() throws Exception {
-        LadderOptions ladder = LadderOptions.DEFAULTS.withRungs("shm", "soft").withHedgeDelay(Duration.ofSeconds(10));
+        LadderOptions ladder = LadderOptions.DEFAULTS.withRungs("shm", "soft").withHedgeDelay(Duration.ofMinutes(1));
         try (RdmaServer both = serve("soft+shm");
                 RdmaClient client = RdmaClient.builder().ladder(ladder).connect("127.0.0.1", both.port())) {
             assertThat(client.provider()).isEqualTo("shm");
