@@ -123,8 +123,8 @@ final class Timeouts {
     }
 
     /**
-     * When the silent peer is to be pinged, or, if it was, to be given up. It has the whole time for its answer, also if
-     * this end's loop was late and pinged long after it was due.
+     * When the silent peer is to be pinged, or, if it was, to be given up. It has the whole time for its answer, also
+     * if this end's loop was late and pinged long after it was due.
      */
     private long silenceNanos() {
         if (!control.isPinging()) {
