@@ -2,6 +2,7 @@ package org.verbena.transport.protocol.connection;
 
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.AuthenticationException;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.state.FlightEvents;
@@ -64,8 +65,15 @@ final class Ending {
         parts.outflow.end();
         failedOperations = parts.outbox.unfinished();
         parts.outbox.failAll(why);
-        parts.outbox.updateWritable();
+        parts.endClaims();
+        parts.outbox.updateWritable(false);
         return why;
+    }
+
+    /** Why a peer without the right key is disconnected. */
+    AuthenticationException refused(String why) {
+        return new AuthenticationException(
+                parts.peer + " was disconnected: " + why + ". Both ends need the same pre-shared key, id and secret");
     }
 
     /** Whether the user may still read what has arrived. */
@@ -93,7 +101,7 @@ final class Ending {
             return;
         }
         parts.life.inactive();
-        parts.outbox.updateWritable();
+        parts.outbox.updateWritable(false);
         parts.inbox.clear();
         parts.counters.present(0, 0);
         if (parts.handshake.negotiated() == null) {

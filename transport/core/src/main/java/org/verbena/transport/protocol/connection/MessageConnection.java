@@ -2,10 +2,11 @@ package org.verbena.transport.protocol.connection;
 
 import io.netty.buffer.ByteBuf;
 import java.net.InetSocketAddress;
+import java.util.EnumSet;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.AuthenticationException;
 import org.verbena.transport.Framing;
+import org.verbena.transport.MessageClaims;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.MessageTooLargeException;
 import org.verbena.transport.PreSharedKeys;
@@ -47,6 +48,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** The value of {@link #nextDeadlineNanos()} when nothing is due. */
     public static final long NO_DEADLINE = Timeouts.NONE;
+
+    private static final EnumSet<WorkRequest.Opcode> SENDS = EnumSet.of(
+            WorkRequest.Opcode.SEND, WorkRequest.Opcode.SEND_WITH_IMMEDIATE, WorkRequest.Opcode.SEND_WITH_INVALIDATE);
 
     private final Role role;
     private final MessageOptions options;
@@ -238,11 +242,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             int word,
             OperationCallback callback,
             @Nullable Object context) {
-        boolean sends = switch (opcode) {
-            case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE -> true;
-            default -> false;
-        };
-        if (!raw || !sends || (flags & ~(WorkRequest.FENCE | WorkRequest.SOLICITED)) != 0) {
+        if (!raw || !SENDS.contains(opcode) || (flags & ~(WorkRequest.FENCE | WorkRequest.SOLICITED)) != 0) {
             message.release();
             if (!raw) {
                 throw new UnsupportedOperationException(opcode + " needs framing RAW, not " + options.framing());
@@ -300,6 +300,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
+     * Claims of room in the next frame: messages without callbacks.
+     *
+     * @return those of this connection; {@code onWritabilityChanged} is called from within {@code tryClaim} as well
+     * @throws UnsupportedOperationException the framing is not MESSAGE
+     */
+    public MessageClaims claims() {
+        return parts.claims(this);
+    }
+
+    /**
      * Sends what is queued, as far as possible, with one call to the device. From within a callback it takes effect at
      * the end of the batch of completions. Waiting work continues by itself when credits and slots come back.
      */
@@ -313,21 +323,29 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * for each flush.
      */
     public void flushNow() {
-        Endpoint current = parts.peer.endpoint();
-        if (parts.settling.isWithin() && current != null && parts.life.isUp()) {
-            try {
-                postAhead(current);
-                if (parts.handshake.isOver()) {
-                    parts.outflow.post(current);
-                }
-                if (parts.ledger.takeStaged()) {
-                    current.flush();
-                }
-            } catch (Throwable e) {
-                threw(e);
-            }
+        if (parts.settling.isWithin()) {
+            postNow(true);
         }
         settle(true);
+    }
+
+    /** Posts what can go, without reporting anything. */
+    void postNow(boolean flushes) {
+        Endpoint current = parts.peer.endpoint();
+        if (current == null || !parts.life.isUp()) {
+            return;
+        }
+        try {
+            parts.postAhead(current);
+            if (parts.handshake.isOver()) {
+                parts.outflow.post(current);
+            }
+            if (flushes && parts.ledger.takeStaged()) {
+                current.flush();
+            }
+        } catch (Throwable e) {
+            threw(e);
+        }
     }
 
     /**
@@ -525,7 +543,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         boolean outer = parts.settling.enter();
         try {
-            prepare(endpoint);
+            InetSocketAddress remote = endpoint.remoteAddress();
+            if (remote != null && remote.getAddress() != null) {
+                network = PeerAddress.networkOf(remote.getAddress());
+            }
+            parts.prepare(endpoint, source.forDomain(endpoint.memoryDomain()), budgets, role);
             listener.onPrepared(this);
         } catch (Throwable e) {
             threw(e);
@@ -534,19 +556,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         endpoint.flush();
         settle(false);
-    }
-
-    private void prepare(Endpoint endpoint) {
-        InetSocketAddress remote = endpoint.remoteAddress();
-        if (remote != null && remote.getAddress() != null) {
-            network = PeerAddress.networkOf(remote.getAddress());
-        }
-        parts.prepare(endpoint, source.forDomain(endpoint.memoryDomain()), budgets, role);
-    }
-
-    private AuthenticationException refused(String why) {
-        return new AuthenticationException(
-                parts.peer + " was disconnected: " + why + ". Both ends need the same pre-shared key, id and secret");
     }
 
     @Override
@@ -565,7 +574,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         String refusal = role == Role.ACCEPTOR ? null : parts.handshake.takeAcceptance(privateData);
         if (refusal != null) {
-            abort(refused(refusal));
+            abort(ending.refused(refusal));
             return;
         }
         parts.handshake.begin();
@@ -579,7 +588,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private void agree(Endpoint endpoint) {
         Negotiated agreed = parts.handshake.agree(endpoint);
         if (agreed != null) {
-            parts.outbox.updateWritable();
+            parts.outbox.updateWritable(false);
             boolean outer = parts.settling.enter();
             parts.callbacks.active(agreed);
             parts.settling.leave(outer);
@@ -638,7 +647,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         try {
             String violation = parts.frameReceiver.received(buffer, lengthBytes, flags, immediateData);
             if (violation != null && parts.handshake.hasRefused()) {
-                abort(refused(violation));
+                abort(ending.refused(violation));
             } else if (violation != null) {
                 abort(new ProtocolException(parts.peer + " violated the message protocol and was disconnected: "
                         + violation + ". Both ends must run the same protocol; see docs/protocol.md"));
@@ -685,19 +694,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    /** Receives come first, then the frames whose headers promise them. */
-    private void postAhead(Endpoint endpoint) {
-        if (parts.window.post(endpoint, parts.inbox.undelivered(), parts.inbox.isReading())) {
-            parts.settling.pumpAgain();
-        }
-        if (parts.handshake.isOver() && !raw) {
-            parts.window.grant(parts.inbox.undelivered());
-        }
-        parts.handshake.post(endpoint);
-    }
-
     private void pump(Endpoint endpoint) {
-        postAhead(endpoint);
+        parts.postAhead(endpoint);
         if (parts.handshake.isOver()) {
             parts.rendezvous.post(endpoint, parts.life.isCloseRequested());
             if (parts.inbox.assemble()) { // what came behind a message that has its memory now
@@ -720,7 +718,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (parts.life.isClosing()) {
             ending.finishClose(endpoint);
         }
-        if (parts.life.isAgreed() && parts.outbox.updateWritable()) {
+        if (parts.life.isAgreed() && parts.outbox.updateWritable(parts.areClaimsHeldUp())) {
             parts.callbacks.writabilityChanged(parts.outbox.isWritable());
         }
     }

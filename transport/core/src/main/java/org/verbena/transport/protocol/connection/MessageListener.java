@@ -74,11 +74,12 @@ public interface MessageListener {
     default void onInvalidated(MessageConnection connection, int remoteKey) {}
 
     /**
-     * Credits ran out or came back. Also called from within {@link MessageConnection#flush()}.
+     * Credits ran out or came back, or a claim was refused. Also called from within {@link MessageConnection#flush()}
+     * and {@code MessageClaims.tryClaim}.
      *
      * @param connection the connection
-     * @param writable false: operations wait for the peer's credits or for slots of the send queue; true: none waits
-     *     any more
+     * @param writable false: operations wait for the peer's credits or for slots of the send queue, or a claim was
+     *     refused; true: none waits any more, and there is room for that claim
      */
     void onWritabilityChanged(MessageConnection connection, boolean writable);
 

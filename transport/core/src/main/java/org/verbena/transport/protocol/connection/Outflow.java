@@ -30,6 +30,9 @@ final class Outflow {
     /** Slots of the send queue that are left to control frames. */
     private final int reserved;
 
+    /** Within {@link #post}, which may call a listener for frames. */
+    private boolean posting;
+
     private Obstacle stall = Obstacle.NONE;
     private long stalledSinceNanos;
     private FlightEvents.@Nullable CreditStall stallEvent;
@@ -55,17 +58,28 @@ final class Outflow {
     }
 
     /**
-     * Posts what can be posted. If the endpoint refuses an operation, only that one fails.
+     * Posts what can be posted. If the endpoint refuses an operation, only that one fails. Does nothing within itself.
      *
-     * @throws RuntimeException a message was refused after a part of it was sent: the connection cannot continue
+     * @throws RuntimeException a message was refused after a part of it was sent, or a frame of claims: the connection
+     *     cannot continue
      */
     void post(Endpoint endpoint) {
+        if (posting) {
+            return;
+        }
+        posting = true;
         oneSided.beginPosting();
         try {
             postWaiting(endpoint);
         } finally {
             oneSided.endPosting();
+            posting = false;
         }
+    }
+
+    /** Whether it is posting now: what waits must not be changed. */
+    boolean isPosting() {
+        return posting;
     }
 
     private void postWaiting(Endpoint endpoint) {

@@ -63,7 +63,10 @@ final class Parts {
     private final MessageOptions options;
 
     @SuppressWarnings("NullAway.Init") // set by prepare
-    private MessageBuffers buffers;
+    MessageBuffers buffers;
+
+    /** Made when they are first asked for: most connections have none. */
+    private @Nullable Claims claims;
 
     Parts(
             MessageConnection connection,
@@ -131,6 +134,43 @@ final class Parts {
         framer.prepare(capabilities);
         oneSided.prepare(capabilities);
         rendezvous.prepare(capabilities, buffers);
+    }
+
+    /** The claims of the connection. */
+    Claims claims(MessageConnection connection) {
+        Claims made = claims;
+        if (made == null) {
+            if (!(framer instanceof MessageFramer messages)) {
+                throw new UnsupportedOperationException(
+                        "claims need framing " + Framing.MESSAGE + ", not " + options.framing());
+            }
+            made = new Claims(connection, this, messages.claimed());
+            claims = made;
+        }
+        return made;
+    }
+
+    /** Whether a claim was refused and there is still no room for it. */
+    boolean areClaimsHeldUp() {
+        return claims != null && claims.isHeldUp();
+    }
+
+    /** The connection has ended. */
+    void endClaims() {
+        if (claims != null) {
+            claims.abort();
+        }
+    }
+
+    /** Receives come first, then the frames whose headers promise them. */
+    void postAhead(Endpoint endpoint) {
+        if (window.post(endpoint, inbox.undelivered(), inbox.isReading())) {
+            settling.pumpAgain();
+        }
+        if (handshake.isOver() && options.framing() != Framing.RAW) {
+            window.grant(inbox.undelivered());
+        }
+        handshake.post(endpoint);
     }
 
     private void retry() {

@@ -30,6 +30,7 @@ public final class MessageFramer extends HeadedFramer {
     private static final String WITHIN_ANOTHER = "it began a message within another";
 
     private final PackedFrames packed;
+    private final ClaimedFrames claimed;
 
     public MessageFramer(
             SendLedger ledger,
@@ -42,15 +43,25 @@ public final class MessageFramer extends HeadedFramer {
             RendezvousReceiver receiver) {
         super(ledger, memory, frames, window, inbox, handshake, sender, receiver);
         packed = new PackedFrames(ledger, memory, frames, handshake, sender);
+        claimed = new ClaimedFrames(ledger, memory, frames, handshake);
     }
 
+    /** The frames that messages are written into. */
+    public ClaimedFrames claimed() {
+        return claimed;
+    }
+
+    /** Nobody would be told of messages that were claimed, so a refusal of their frame ends the connection. */
     @Override
     public boolean hasBegun(Operation operation) {
-        return operation.remainingBytes < operation.totalBytes;
+        return operation.remainingBytes < operation.totalBytes || operation.claimed > 0;
     }
 
     @Override
     public Obstacle post(Endpoint endpoint, Operation operation) {
+        if (operation.claimed > 0) {
+            return claimed.post(endpoint, operation);
+        }
         if (!hasBegun(operation) && operation.totalBytes > handshake.maxOutboundBytes()) {
             return refuse(operation, handshake.maxOutboundBytes());
         }

@@ -60,7 +60,8 @@ final class PackedFrames {
 
     private boolean isPackable(Operation operation) {
         int bytes = operation.totalBytes;
-        return bytes <= MOST_MESSAGE_BYTES
+        return operation.claimed == 0
+                && bytes <= MOST_MESSAGE_BYTES
                 && bytes <= handshake.maxOutboundBytes()
                 && bytes == operation.remainingBytes
                 && !sender.wants(operation);

@@ -74,6 +74,14 @@ public final class Operation implements Work {
 
     public FlightEvents.@Nullable Rendezvous rendezvousEvent;
 
+    // A frame of claims: messages that were written where they are sent from.
+    /** How many it has; 0 for any other operation. */
+    public int claimed;
+    /** How many bytes of messages it takes; -1 once it takes no more. */
+    public int claimRoomBytes;
+    /** Another claim is open in its memory. */
+    public boolean isClaimOpen;
+
     // One-sided operations.
     public @Nullable ReferenceCounted hold;
 
@@ -157,7 +165,11 @@ public final class Operation implements Work {
             pieceRegistrations = List.of();
         }
         if (message != null) {
-            message.release();
+            if (isClaimOpen) {
+                isClaimOpen = false; // the claim owns the memory from now on
+            } else {
+                message.release();
+            }
             message = null;
         }
         if (hold != null) {
@@ -182,6 +194,7 @@ public final class Operation implements Work {
         sendFlags = 0;
         end = false;
         rendezvousEvent = null;
+        claimed = 0;
         nextPiece = 0;
         next = null;
         nextMessage = null;
@@ -190,7 +203,12 @@ public final class Operation implements Work {
     /** What failed, in words for an exception. */
     public String describe() {
         return switch (kind) {
-            case MESSAGE -> end ? "the end of the stream" : "message of " + totalBytes + " bytes";
+            case MESSAGE ->
+                end
+                        ? "the end of the stream"
+                        : claimed > 0
+                                ? claimed + " claimed messages of " + totalBytes + " bytes"
+                                : "message of " + totalBytes + " bytes";
             default ->
                 kind + " at 0x" + Long.toHexString(remoteAddress) + " with key 0x" + Integer.toHexString(remoteKey);
         };

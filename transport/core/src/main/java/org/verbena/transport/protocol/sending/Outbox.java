@@ -72,7 +72,7 @@ public final class Outbox {
         return queuedBytes;
     }
 
-    public Operation newOperation(Operation.Kind kind, OperationCallback callback, @Nullable Object context) {
+    public Operation newOperation(Operation.Kind kind, @Nullable OperationCallback callback, @Nullable Object context) {
         Operation operation = free;
         if (operation == null) {
             operation = new Operation();
@@ -141,10 +141,14 @@ public final class Outbox {
         return writable;
     }
 
-    /** Updates that; returns whether it has changed. */
-    public boolean updateWritable() {
+    /**
+     * Updates that; returns whether it has changed.
+     *
+     * @param isHeldUp whether something else cannot be posted
+     */
+    public boolean updateWritable(boolean isHeldUp) {
         boolean before = writable;
-        writable = waitingHead == null && life.isAgreed() && !life.isClosing();
+        writable = waitingHead == null && !isHeldUp && life.isAgreed() && !life.isClosing();
         return writable != before;
     }
 
@@ -159,6 +163,13 @@ public final class Outbox {
         messagesTail = operation;
     }
 
+    /** A message was added to an operation that waits to be posted. */
+    public void grow(Operation operation, int bytes) {
+        operation.totalBytes += bytes;
+        operation.remainingBytes += bytes;
+        queuedBytes += bytes;
+    }
+
     private void enqueue(Operation operation) {
         if (waitingTail == null) {
             waitingHead = operation;
@@ -171,6 +182,11 @@ public final class Outbox {
     /** The first that waits to be posted. */
     public @Nullable Operation firstWaiting() {
         return waitingHead;
+    }
+
+    /** The last that waits to be posted. */
+    public @Nullable Operation lastWaiting() {
+        return waitingTail;
     }
 
     public boolean isNoneWaiting() {
@@ -257,7 +273,7 @@ public final class Outbox {
             queuedBytes -= operation.totalBytes;
             counters.queued(queuedBytes);
             if (operation.failure == null && !operation.end) {
-                counters.messageSent(operation.totalBytes);
+                counters.messagesSent(Math.max(1, operation.claimed), operation.totalBytes);
             }
             finish(operation);
         }

@@ -47,8 +47,8 @@ public final class ConnectionCounters {
         return (long) ELEMENT.getOpaque(values, counter);
     }
 
-    public void messageSent(int bytes) {
-        add(MESSAGES_SENT, 1);
+    public void messagesSent(int messages, int bytes) {
+        add(MESSAGES_SENT, messages);
         add(BYTES_SENT, bytes);
     }
 

@@ -10,9 +10,10 @@ import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MessageClaims;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.buffer.BufferPoolOptions;
@@ -46,9 +47,9 @@ class MessageConnectionAllocationTest {
 
     /** One at a time, and several that share frames. */
     @ParameterizedTest
-    @ValueSource(ints = {1, 4, 40})
+    @CsvSource({"1, false", "4, false", "40, false", "1, true", "4, true", "200, true"})
     @Timeout(240)
-    void anEchoedMessageAllocatesNothing(int together) {
+    void anEchoedMessageAllocatesNothing(int together, boolean claims) {
         left.peer = right;
         right.peer = left;
         MessageOptions options = MessageOptions.DEFAULTS.withReceives(32, 1024);
@@ -66,7 +67,12 @@ class MessageConnectionAllocationTest {
         MessageConnection server = new MessageConnection(Role.ACCEPTOR, options, any -> buffers, new Listener() {
             @Override
             public void onMessage(MessageConnection connection, ByteBuf message) {
-                connection.send(message, outcome, null);
+                if (claims) {
+                    claim(connection, message);
+                    message.release();
+                } else {
+                    connection.send(message, outcome, null);
+                }
             }
         });
         left.handler = client;
@@ -81,19 +87,40 @@ class MessageConnectionAllocationTest {
         double perMessage = Double.MAX_VALUE;
         for (int round = 0; round < 20 && perMessage > NOISE_BYTES; round++) {
             long before = threads.getCurrentThreadAllocatedBytes();
-            echo(client, outcome, MESSAGES, together);
+            echo(client, claims ? null : outcome, MESSAGES, together);
             perMessage = (double) (threads.getCurrentThreadAllocatedBytes() - before) / MESSAGES;
         }
         assertThat(echoes).isPositive();
-        assertThat(outcomes).isEqualTo(2 * echoes);
+        assertThat(outcomes).isEqualTo(claims ? 0 : 2 * echoes);
         assertThat(client.statistics().framesSent()).as("frames").isLessThan(together == 1 ? 2L * echoes : echoes / 2);
         assertThat(perMessage).isLessThanOrEqualTo(NOISE_BYTES);
     }
 
-    private void echo(MessageConnection client, OperationCallback outcome, int messages, int together) {
+    private static void claim(MessageConnection connection, ByteBuf message) {
+        MessageClaims claims = connection.claims();
+        assertThatItIs(claims.tryClaim(message.readableBytes()) == MessageClaims.Outcome.CLAIMED);
+        claims.buffer().writeBytes(message);
+        assertThatItIs(claims.commit());
+    }
+
+    /** Allocates nothing. */
+    private static void assertThatItIs(boolean so) {
+        if (!so) {
+            throw new AssertionError("there must be room");
+        }
+    }
+
+    /** Without an outcome it claims room for messages. */
+    private void echo(MessageConnection client, @Nullable OperationCallback outcome, int messages, int together) {
         int target = echoes + messages;
         while (echoes < target) {
             for (int i = 0; i < together; i++) {
+                if (outcome == null) {
+                    assertThatItIs(client.claims().tryClaim(64) == MessageClaims.Outcome.CLAIMED);
+                    client.claims().buffer().writeZero(64);
+                    assertThatItIs(client.claims().commit());
+                    continue;
+                }
                 ByteBuf message = sendPool.allocate(64);
                 message.writerIndex(64);
                 client.send(message, outcome, null);

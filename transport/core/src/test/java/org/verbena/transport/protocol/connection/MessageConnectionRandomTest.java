@@ -16,6 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.MessageClaims;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.SendCompletion;
 import org.verbena.transport.WorkStatus;
@@ -133,7 +134,7 @@ class MessageConnectionRandomTest {
                 return;
             }
             whims--;
-            switch (random.nextInt(fate == Fate.CLOSE ? 10 : 12)) {
+            switch (random.nextInt(fate == Fate.CLOSE ? 11 : 13)) {
                 case 0, 1, 2 -> send(party, random.nextInt(64));
                 case 3 -> send(party, random.nextInt(largest + 1));
                 case 4 -> party.connection.flush();
@@ -141,7 +142,8 @@ class MessageConnectionRandomTest {
                 case 6 -> party.setReading(random.nextBoolean());
                 case 7, 8 -> oneSided(party);
                 case 9 -> party.connection.deliverPending();
-                case 10 -> party.connection.close();
+                case 10 -> claim(party);
+                case 11 -> party.connection.close();
                 default -> party.connection.abort(random.nextBoolean() ? null : new IllegalStateException("whim"));
             }
         }
@@ -287,6 +289,11 @@ class MessageConnectionRandomTest {
                 case 11, 12, 13 -> party.setReading(true);
                 case 14 -> party.connection.ping(4711L + party.pongs);
                 case 15, 16 -> oneSided(party);
+                case 17 -> {
+                    for (int i = random.nextInt(40); i >= 0; i--) {
+                        claim(party);
+                    }
+                }
                 default -> party.releaseKept(random.nextInt(8));
             }
         }
@@ -294,6 +301,26 @@ class MessageConnectionRandomTest {
         /** A stream's reader cannot count empty messages. */
         private void send(Party party, int length) {
             party.send(stream ? Math.max(1, length) : length);
+        }
+
+        /** Claims room for a message, or ends the claim that was left open before. */
+        private void claim(Party party) {
+            if (stream) {
+                return;
+            }
+            MessageClaims claims = party.connection.claims();
+            int most = Math.min(claims.maxBytes(), random.nextInt(4) == 0 ? largest : 64);
+            if (claims.buffer().refCnt() == 0) {
+                claims.tryClaim(random.nextInt(most + 1));
+            }
+            int room = claims.buffer().refCnt() == 0 ? 0 : claims.buffer().capacity();
+            switch (random.nextInt(16)) {
+                case 0 -> claims.abort();
+                case 1 -> {
+                    // It stays open.
+                }
+                default -> party.fillAndCommit(random.nextBoolean() ? room : random.nextInt(room + 1));
+            }
         }
 
         /** A write, a read that checks it, or an atomic, in memory of its own. */
@@ -423,8 +450,12 @@ class MessageConnectionRandomTest {
             right.toggleInCallbacks = false;
             left.setReading(true);
             right.setReading(true);
-            left.connection.flush();
-            right.connection.flush();
+            for (Party party : new Party[] {left, right}) {
+                if (!stream) {
+                    party.connection.claims().abort();
+                }
+                party.connection.flush();
+            }
             settle();
             assertThat(left.failures).as("%s / %s", left, right).isEmpty();
             assertThat(right.failures).as("%s / %s", left, right).isEmpty();
@@ -442,6 +473,7 @@ class MessageConnectionRandomTest {
             if (!both) {
                 for (int i = random.nextInt(10); i > 0; i--) {
                     send(closer, random.nextInt(largest + 1));
+                    claim(closer);
                 }
                 if (stream && random.nextBoolean()) {
                     halfClose(closer);
