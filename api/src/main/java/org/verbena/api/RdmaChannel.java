@@ -3,7 +3,12 @@ package org.verbena.api;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelFuture;
+import java.nio.channels.NotYetConnectedException;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.channel.ChannelClaims;
 import org.verbena.api.internal.server.Arrival;
+import org.verbena.transport.MessageClaims;
+import org.verbena.transport.protocol.connection.MessageConnection;
 
 /**
  * A Netty channel over one RDMA connection, for a {@code Bootstrap} or {@code ServerBootstrap} whose groups are {@link
@@ -18,6 +23,7 @@ import org.verbena.api.internal.server.Arrival;
  * receive for more.
  */
 public final class RdmaChannel extends AbstractRdmaChannel {
+    private @Nullable ChannelClaims claims;
 
     /** Creates a channel to connect with, for a bootstrap. */
     public RdmaChannel() {
@@ -42,5 +48,33 @@ public final class RdmaChannel extends AbstractRdmaChannel {
      */
     public ChannelFuture send(ByteBuf message) {
         return writeAndFlush(message);
+    }
+
+    /**
+     * Returns the claims of this channel: short messages that are written into the next frame, without a buffer, a
+     * promise or the pipeline's outbound handlers. They keep their order with writes that were flushed. A claim that is
+     * back-pressured makes the channel unwritable; {@code channelWritabilityChanged} follows when it is worth trying
+     * again, or {@code channelInactive}.
+     *
+     * <p>The channel of an {@link RdmaClient} or {@link RdmaServer} has handlers that give messages a header: do not
+     * claim there.
+     *
+     * @return those of this channel, for its event loop only
+     * @throws NotYetConnectedException before the channel is active
+     * @throws IllegalStateException this thread is not the channel's event loop
+     * @throws UnsupportedOperationException the channel has framing RAW
+     */
+    public MessageClaims claims() {
+        ChannelClaims.checkInLoop(host());
+        ChannelClaims made = claims;
+        if (made == null) {
+            MessageConnection begun = connection().begun();
+            if (begun == null || begun.negotiated() == null) {
+                throw new NotYetConnectedException();
+            }
+            made = new ChannelClaims(host(), outboundBridge0(), connection(), begun);
+            claims = made;
+        }
+        return made;
     }
 }

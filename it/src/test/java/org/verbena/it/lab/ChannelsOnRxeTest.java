@@ -5,6 +5,7 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.ChannelSuite;
+import org.verbena.api.ClaimsSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
@@ -162,6 +163,23 @@ class ChannelsOnRxeTest {
         @Override
         protected int greatestAcceptBytes() {
             return 196;
+        }
+    }
+
+    @Nested
+    class Claims extends ClaimsSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
         }
     }
 }

@@ -5,6 +5,7 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.ChannelSuite;
+import org.verbena.api.ClaimsSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
@@ -174,6 +175,23 @@ class ChannelsOnSiwTest {
         @Override
         protected int greatestAcceptBytes() {
             return 251;
+        }
+    }
+
+    @Nested
+    class Claims extends ClaimsSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.SIW.address();
         }
     }
 }

@@ -2,6 +2,7 @@ package org.verbena.it.shm;
 
 import org.junit.jupiter.api.Nested;
 import org.verbena.api.ChannelSuite;
+import org.verbena.api.ClaimsSuite;
 import org.verbena.api.CopiesSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.LifecycleSuite;
@@ -127,6 +128,14 @@ class ShmChannelsTest {
 
     @Nested
     class Copies extends CopiesSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Claims extends ClaimsSuite {
         @Override
         protected String provider() {
             return "shm";

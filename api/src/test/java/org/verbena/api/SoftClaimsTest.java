@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftClaimsTest extends ClaimsSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
