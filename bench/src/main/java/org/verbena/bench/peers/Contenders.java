@@ -26,7 +26,8 @@ final class Contenders {
         ALL.put("channel-uds", () -> new BlockingContender(BlockingContender.Io.UNIX_CHANNEL));
         ALL.put("channel-spin", SpinningContender::new);
         ALL.put("verbena", () -> new VerbenaContender(false));
-        ALL.put("verbena-protocol", ProtocolContender::new);
+        ALL.put("verbena-protocol", () -> new ProtocolContender(false));
+        ALL.put("verbena-claim", () -> new ProtocolContender(true));
         ALL.put("verbena-rendezvous", () -> new VerbenaContender(false, 64 << 10));
         ALL.put("verbena-crc", () -> new VerbenaContender(true));
         ALL.put("netty-nio", () -> new NettyContender(false));

@@ -13,6 +13,7 @@ import org.verbena.bench.MessagePools;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
 import org.verbena.bench.peers.Place;
+import org.verbena.transport.MessageClaims;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
@@ -22,10 +23,28 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * Verbena's message protocol on a provider's endpoints, without the channel: what {@link VerbenaContender} is above.
+ * Messages are sent, or written into claims where these are long enough and there is room.
  */
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
 public final class ProtocolContender implements Contender {
     private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS.withMaxMessageBytes(17 << 20);
+
+    private final boolean claims;
+
+    /**
+     * Creates it.
+     *
+     * @param claims whether messages are written into claims
+     */
+    public ProtocolContender(boolean claims) {
+        this.claims = claims;
+    }
+
+    /** Claims room for a message. */
+    private static boolean tryClaim(MessageConnection connection, int bytes) {
+        MessageClaims claims = connection.claims();
+        return bytes <= claims.maxBytes() && claims.tryClaim(bytes) == MessageClaims.Outcome.CLAIMED;
+    }
 
     @Override
     public List<String> jvmFlags() {
@@ -42,7 +61,7 @@ public final class ProtocolContender implements Contender {
                 loop,
                 Place.address(0),
                 Endpoints.optionsFor(OPTIONS),
-                () -> new MessageConnection(Role.ACCEPTOR, OPTIONS, pools::of, new Echo()));
+                () -> new MessageConnection(Role.ACCEPTOR, OPTIONS, pools::of, new Echo(claims)));
         return new Server() {
             @Override
             public String address() {
@@ -57,15 +76,27 @@ public final class ProtocolContender implements Contender {
     }
 
     private static final class Echo extends MessageEvents {
+        private final boolean claims;
+
         private final OperationCallback outcome = (context, cause) -> {
             if (cause != null) {
                 fail(cause);
             }
         };
 
+        Echo(boolean claims) {
+            this.claims = claims;
+        }
+
         @Override
         public void onMessage(MessageConnection connection, ByteBuf message) {
-            connection.send(message, outcome, null);
+            if (claims && tryClaim(connection, message.readableBytes())) {
+                connection.claims().buffer().writeBytes(message);
+                message.release();
+                connection.claims().commit();
+            } else {
+                connection.send(message, outcome, null);
+            }
         }
 
         @Override
@@ -78,7 +109,7 @@ public final class ProtocolContender implements Contender {
     public Client connect(String address) throws Exception {
         RdmaProvider provider = Endpoints.provider(Place.provider());
         IoEventLoop loop = Endpoints.loop(provider);
-        Events events = new Events(new MessagePools(loop));
+        Events events = new Events(new MessagePools(loop), claims);
         provider.connect(
                 loop,
                 Place.address(Integer.parseInt(address)),
@@ -103,6 +134,7 @@ public final class ProtocolContender implements Contender {
     /** All of it runs in the event loop. */
     private static final class Events extends MessageEvents {
         private final MessagePools pools;
+        private final boolean claims;
         private final CompletableFuture<MessageConnection> active = new CompletableFuture<>();
         private @Nullable CompletableFuture<Void> done;
         private Load load;
@@ -113,8 +145,9 @@ public final class ProtocolContender implements Contender {
             }
         };
 
-        Events(MessagePools pools) {
+        Events(MessagePools pools, boolean claims) {
             this.pools = pools;
+            this.claims = claims;
         }
 
         void start(MessageConnection connection, Load next, CompletableFuture<Void> whenDone) {
@@ -126,6 +159,11 @@ public final class ProtocolContender implements Contender {
 
         private void send(MessageConnection connection) {
             for (long sequence; (sequence = load.next()) >= 0; ) {
+                if (claims && tryClaim(connection, load.size)) {
+                    connection.claims().buffer().writeLong(sequence).writeBytes(load.payload, 8, load.size - 8);
+                    connection.claims().commit();
+                    continue;
+                }
                 ByteBuf message = pools.message(load.size);
                 message.writeLong(sequence).writeBytes(load.payload, 8, load.size - 8);
                 connection.send(message, outcome, null);
