@@ -1,6 +1,7 @@
 package org.verbena.transport.shm;
 
 import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -139,9 +140,15 @@ final class Publisher implements DirectAccess {
             return;
         }
         try {
-            loop.schedule(() -> whenLeft(memory, action), MILLIS_BETWEEN_CHECKS, TimeUnit.MILLISECONDS);
+            Future<?> next =
+                    loop.schedule(() -> whenLeft(memory, action), MILLIS_BETWEEN_CHECKS, TimeUnit.MILLISECONDS);
+            next.addListener(done -> {
+                if (done.isCancelled()) { // by a loop that ends, on which nothing is waited for
+                    whenLeft(memory, action);
+                }
+            });
         } catch (RejectedExecutionException ended) {
-            whenLeft(memory, action); // which does not wait on a loop that ends
+            whenLeft(memory, action);
         }
     }
 

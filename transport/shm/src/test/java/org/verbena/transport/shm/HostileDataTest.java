@@ -223,6 +223,25 @@ class HostileDataTest {
         }
     }
 
+    /** What the loop would look at again later, it does not look at once it ends. */
+    @Test
+    void aLoopThatEndsWaitsForNoVisit() throws IOException {
+        AtomicBoolean gone = new AtomicBoolean();
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS);
+                Attacker attacker = new Attacker(fixture)) {
+            attacker.request(fixture.address);
+            RecordingEndpointHandler victim = fixture.accept();
+            RegisteredMemory written = published(fixture, attacker, victim, Access.LOCAL_WRITE, Access.REMOTE_WRITE);
+            setVisit(attacker.memory(), written.remoteKey());
+            written.whenGone(() -> gone.set(true));
+            victim.run(endpoint -> {
+                written.close();
+                fixture.group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+            });
+        }
+        assertThat(gone).as("the memory is free").isTrue();
+    }
+
     @Test
     void aVisitOfMemoryThatIsOnlyReadMeansNothing() throws IOException {
         try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS);

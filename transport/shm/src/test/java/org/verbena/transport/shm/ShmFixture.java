@@ -32,7 +32,7 @@ final class ShmFixture implements AutoCloseable {
     final Arena arena = Arena.ofShared();
     final InetSocketAddress address;
     private final Map<IoEventLoop, ShmIoHandler> loops = new ConcurrentHashMap<>();
-    private final MultiThreadIoEventLoopGroup group;
+    final MultiThreadIoEventLoopGroup group;
     private final IoEventLoop clientLoop;
     private final IoEventLoop serverLoop;
     private final RecordingListenerHandler listening;
