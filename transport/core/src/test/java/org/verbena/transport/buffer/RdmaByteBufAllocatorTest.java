@@ -18,6 +18,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RegisteredMemoryExhaustedException;
+import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** The pool as Netty sees it. */
@@ -151,7 +152,7 @@ class RdmaByteBufAllocatorTest {
     }
 
     @Test
-    void reportsLeaks() throws Exception {
+    void reportsLeaks() {
         ResourceLeakDetector.Level before = ResourceLeakDetector.getLevel();
         Logger logger = (Logger) LoggerFactory.getLogger(ResourceLeakDetector.class);
         ListAppender<ILoggingEvent> log = new ListAppender<>();
@@ -162,12 +163,12 @@ class RdmaByteBufAllocatorTest {
         RegisteredBufferPool leaky = new RegisteredBufferPool(leakyDomain, BufferPoolOptions.DEFAULTS);
         try {
             lose(leaky);
-            while (log.list.stream()
-                    .noneMatch(event -> event.getFormattedMessage().contains("LEAK"))) {
+            Patience.until("the leak is reported", () -> {
                 System.gc();
-                Thread.sleep(10);
                 leaky.allocator().buffer(32).release();
-            }
+                return log.list.stream()
+                        .anyMatch(event -> event.getFormattedMessage().contains("LEAK"));
+            });
             ByteBuf kept = leaky.allocator().buffer(32);
             ScatterGatherList sges = new ScatterGatherList(1);
             assertThat(RegisteredByteBuf.gather(kept.writeInt(1), leakyDomain, sges))

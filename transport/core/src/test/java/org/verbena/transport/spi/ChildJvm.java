@@ -10,8 +10,6 @@ import java.util.concurrent.TimeUnit;
 
 /** Another JVM with the class path of this one, for what a whole process is needed for. */
 public final class ChildJvm {
-    private static final int SECONDS = 60;
-
     private ChildJvm() {}
 
     /** The command that starts a program. */
@@ -28,13 +26,13 @@ public final class ChildJvm {
         return command;
     }
 
-    /** Runs a program that ends by itself, in a minute at the most; returns what it printed, errors included. */
+    /** Runs a program that ends by itself, within {@link Patience#LIMIT}; returns what it printed, errors included. */
     public static String run(List<String> flags, Class<?> main, String... arguments)
             throws IOException, InterruptedException {
         Process process = new ProcessBuilder(command(flags, main, arguments))
                 .redirectErrorStream(true)
                 .start();
-        CompletableFuture<Process> limit = process.onExit().orTimeout(SECONDS, TimeUnit.SECONDS);
+        CompletableFuture<Process> limit = process.onExit().orTimeout(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
         limit.exceptionally(late -> process.destroyForcibly());
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         if (process.waitFor() != 0) {

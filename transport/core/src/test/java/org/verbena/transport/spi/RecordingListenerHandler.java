@@ -66,6 +66,15 @@ public class RecordingListenerHandler implements ListenerHandler {
     }
 
     /**
+     * A connection request that has come.
+     *
+     * @return null if there is none
+     */
+    public @Nullable IncomingConnection tryRequest() {
+        return requests.poll();
+    }
+
+    /**
      * Waits for the end.
      *
      * @return its cause
