@@ -187,7 +187,7 @@ class AttackTest {
     @Test
     void givesUpAnAcceptedPeerThatNeverReportsReady() throws IOException {
         SoftFixture slow = new SoftFixture(OPTIONS, EndpointOptions.DEFAULTS.with(o -> {
-            o.connectTimeoutMillis = 100;
+            o.connectTimeoutMillis = 1_000; // the reply goes out before, on a busy machine as well
             o.sendDepth = 4;
             o.receiveDepth = 4;
             o.maxSges = 1;

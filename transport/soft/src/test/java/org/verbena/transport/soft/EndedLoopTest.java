@@ -24,7 +24,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 
 /** A connection is accepted for an event loop that has ended: both ends learn of it. */
-@Timeout(60)
+@Timeout(240)
 class EndedLoopTest {
 
     /** Only waits for the end. */

@@ -137,7 +137,7 @@ class FuzzTest {
             own.close();
             assertThat(provider.memoryDomain().registeredBytes()).isZero();
         } finally {
-            group.shutdownGracefully(0, 1, TimeUnit.SECONDS).await(5, TimeUnit.SECONDS);
+            Patience.await("the loop ended", group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
             logger.detachAppender(appender);
             logger.setLevel(before);
         }
@@ -156,11 +156,15 @@ class FuzzTest {
         Mutator mutator = new Mutator(random, crc, toInitiator ? recorded[1] : recorded[0]);
         long start = System.nanoTime();
         // Unchanged, the recording passes to its end: what follows begins deep inside.
-        connected.set(0);
-        completed.set(0);
-        terminated.set(0);
-        play(toInitiator, address, mutator.original(), new Random(), true);
-        Patience.until("the unchanged session is over", () -> live.get() == 0);
+        int attempts = 0;
+        do {
+            connected.set(0);
+            completed.set(0);
+            terminated.set(0);
+            play(toInitiator, address, mutator.original(), new Random(), true);
+            Patience.until("the unchanged session is over", () -> live.get() == 0);
+            // This thread may have stalled for longer than the endpoint waits, but not each time.
+        } while (completed.get() < OPERATIONS + 25 && ++attempts < 3);
         assertThat(connected).hasValue(1);
         assertThat(terminated).hasValue(0);
         assertThat(completed)
@@ -198,7 +202,7 @@ class FuzzTest {
                     Socket out = new Socket(address.getAddress(), address.getPort())) {
                 Thread there = Thread.ofPlatform().start(() -> copy(in, out, directions[0]));
                 Thread back = Thread.ofPlatform().start(() -> copy(out, in, directions[1]));
-                assertThat(done.await(20, TimeUnit.SECONDS))
+                assertThat(done.await(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
                         .as("the recorded session")
                         .isTrue();
                 endpoint.disconnect();
@@ -264,7 +268,7 @@ class FuzzTest {
                 }
             }
             socket.shutdownOutput();
-            socket.setSoTimeout(15_000);
+            socket.setSoTimeout(RawPeer.PATIENCE_MILLIS);
             while (socket.getInputStream().read(sink) >= 0) {
                 // What it answers is not looked at.
             }

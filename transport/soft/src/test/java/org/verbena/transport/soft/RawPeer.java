@@ -11,6 +11,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.zip.CRC32C;
+import org.verbena.transport.spi.Patience;
 
 /**
  * The other end of an iWARP connection, made of nothing but a blocking socket and numbers out of the RFCs: it can send
@@ -30,6 +31,9 @@ final class RawPeer implements AutoCloseable {
     /** Without the L bit: more of the message follows. */
     static final int MORE = 0x4000;
 
+    /** How long it waits for bytes, and to be connected. */
+    static final int PATIENCE_MILLIS = (int) Patience.LIMIT.toMillis();
+
     private final Socket socket;
     private final DataInputStream in;
     private boolean crc;
@@ -37,13 +41,13 @@ final class RawPeer implements AutoCloseable {
     RawPeer(Socket socket) throws IOException {
         this.socket = socket;
         socket.setTcpNoDelay(true);
-        socket.setSoTimeout(20_000);
+        socket.setSoTimeout(PATIENCE_MILLIS);
         in = new DataInputStream(socket.getInputStream());
     }
 
     static RawPeer connect(InetSocketAddress address) throws IOException {
         Socket socket = new Socket();
-        socket.connect(address, 20_000);
+        socket.connect(address, PATIENCE_MILLIS);
         return new RawPeer(socket);
     }
 

@@ -36,7 +36,6 @@ import org.verbena.transport.spi.WorkRequest;
 class WireTest {
     private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.with(o -> {
         o.maxHandshakes = 4;
-        o.stallTimeoutMillis = 2_000;
         o.sharedReceiveDepth = 64;
     });
     private static final EndpointOptions NO_DATA = EndpointOptions.DEFAULTS;
@@ -300,7 +299,7 @@ class WireTest {
             peer.socket().setSoTimeout(200);
             org.assertj.core.api.Assertions.assertThatThrownBy(peer::readSegment)
                     .isInstanceOf(java.net.SocketTimeoutException.class);
-            peer.socket().setSoTimeout(20_000);
+            peer.socket().setSoTimeout(RawPeer.PATIENCE_MILLIS);
             peer.send(peer.untagged(RawPeer.SEND, 0, 1, 0));
             assertThat(peer.readSegment().hex()).isEqualTo("414300000000000000000000000100000000");
             assertThat(accepted.awaitReceive().status()).isEqualTo(WorkStatus.SUCCESS);
