@@ -29,7 +29,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /** What many connections between two loops cost: counts of system calls, and of looks at connections. */
-@Timeout(120)
+@Timeout(240)
 class DoorbellTest {
     private static final int MESSAGE_BYTES = 64;
     private static final int WINDOW = 4;

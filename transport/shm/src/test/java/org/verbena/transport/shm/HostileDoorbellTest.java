@@ -38,7 +38,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** Peers that do what they like with doorbells: it harms their own connections, and those of no other process. */
-@Timeout(120)
+@Timeout(240)
 class HostileDoorbellTest {
     private static final int RING_BYTES = Ring.MIN_BYTES;
     private static final byte DOORBELL = 6;

@@ -36,7 +36,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.WorkRequest;
 
 /** A peer of this user that writes what it likes into what it shares: it harms its own connection, and no other. */
-@Timeout(120)
+@Timeout(240)
 class HostilePeerTest {
     private static final int RING_BYTES = Ring.MIN_BYTES;
     private static final int FILE_BYTES = (int) Ring.fileBytes(RING_BYTES);

@@ -14,7 +14,7 @@ import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.shm.ffm.SharedFile;
 
 /** The members of one doorbell: who learns of the page, and whose bit is handled. */
-@Timeout(60)
+@Timeout(240)
 class LoopDoorbellTest {
     private static final class Member implements LoopDoorbell.Member {
         private final @Nullable RuntimeException failure;

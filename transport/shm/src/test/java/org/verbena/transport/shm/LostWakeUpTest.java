@@ -32,7 +32,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.WorkRequest;
 
 /** Peers whose steps come at the worst moment: nobody sleeps over what a peer has done. */
-@Timeout(120)
+@Timeout(240)
 class LostWakeUpTest {
     private static final int RING_BYTES = Ring.MIN_BYTES;
     private static final int MESSAGE_BYTES = 1 << 20;

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A JVM that denies native access. */
-@Timeout(60)
+@Timeout(240)
 class NativeAccessTest {
     private static final String CAUSE = "cause: ";
 

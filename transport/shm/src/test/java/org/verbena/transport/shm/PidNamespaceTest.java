@@ -18,7 +18,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 
 /** Two containers that share a directory and no PID namespace. */
-@Timeout(120)
+@Timeout(240)
 class PidNamespaceTest {
     private static final List<String> CONTAINER =
             List.of("unshare", "-U", "-r", "-p", "-f", "--mount-proc", "--kill-child");

@@ -26,7 +26,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.WorkRequest;
 
 /** How much of its rings a connection keeps in memory. */
-@Timeout(120)
+@Timeout(240)
 class RingPagesTest {
 
     /** Two pages for the positions, and a few for the data of each direction. */

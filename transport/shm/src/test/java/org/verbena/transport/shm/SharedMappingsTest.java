@@ -16,10 +16,11 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.shm.ShmFixture.Pair;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 import org.verbena.transport.spi.WorkRequest;
 
 /** Mappings grow with processes and their files, and not with connections. */
-@Timeout(120)
+@Timeout(240)
 class SharedMappingsTest {
     private static final int CONNECTIONS = 200;
     private static final int FILES = 20;
@@ -29,12 +30,17 @@ class SharedMappingsTest {
 
     private static void readAll(Pair pair, List<RegisteredMemory> files, RegisteredMemory to) {
         for (int round = 0; round < ROUNDS; round++) {
-            for (RegisteredMemory from : files) {
-                WorkRequest read = new WorkRequest(1).asRead(1, 0, from.address(), from.remoteKey());
-                read.buffers().add(to, 0, 8);
-                pair.client().send(read);
-                assertThat(pair.client().awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
-            }
+            pair.client().run(endpoint -> {
+                for (RegisteredMemory from : files) {
+                    WorkRequest read = new WorkRequest(1).asRead(1, 0, from.address(), from.remoteKey());
+                    read.buffers().add(to, 0, 8);
+                    assertThat(pair.client().post(endpoint, read)).isTrue();
+                }
+                endpoint.flush();
+            });
+            assertThat(pair.client().awaitSends(files.size()))
+                    .extracting(Completion::status)
+                    .containsOnly(WorkStatus.SUCCESS);
         }
     }
 
@@ -54,7 +60,7 @@ class SharedMappingsTest {
                 files.add(fixture.shared(fixture.provider.memoryDomain(), 4096, Access.REMOTE_READ));
             }
             RegisteredMemory to = fixture.region(8, Access.LOCAL_WRITE);
-            assertThat(mappings()).as("the owner's").isEqualTo(FILES);
+            Patience.until("only the owner's are there, and none of earlier tests", () -> mappings() == FILES);
             List<Pair> pairs = new ArrayList<>();
             for (int i = 0; i < CONNECTIONS; i++) {
                 Pair pair = fixture.connect();

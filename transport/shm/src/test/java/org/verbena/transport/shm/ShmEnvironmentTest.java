@@ -36,7 +36,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 
 /** Servers that are slow to accept, whose names are removed, and that strangers keep busy. */
-@Timeout(120)
+@Timeout(240)
 class ShmEnvironmentTest {
     private static final InetSocketAddress ANY_PORT = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
 
@@ -149,13 +149,16 @@ class ShmEnvironmentTest {
         assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.class);
     }
 
+    /** A server may make its name again meanwhile. */
     private void removeDirectory() {
-        try (Stream<Path> names = Files.list(directory())) {
-            names.forEach(name -> name.toFile().delete());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        assertThat(directory().toFile().delete()).isTrue();
+        Patience.until("the directory is removed", () -> {
+            try (Stream<Path> names = Files.list(directory())) {
+                names.forEach(name -> name.toFile().delete());
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            return directory().toFile().delete();
+        });
     }
 
     @Test
