@@ -330,7 +330,7 @@ static void push(struct ibv_cq *ibcq, struct ibv_wc wc)
 	}
 }
 
-/* 1 keeps a poll in such a system call until it is 0 again; after five seconds it is 2, and the poll returns. */
+/* 1 keeps a poll in such a system call until it is 0 again; after twenty seconds it is 2, and the poll returns. */
 static volatile int poll_held;
 EXPORT int stub_hold_kernel_polls(int hold) { int before = poll_held; poll_held = hold; return before; }
 
@@ -349,7 +349,7 @@ static int stub_poll_cq(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 			kernel_polls++;
 			for (int i = 0; poll_held == 1; i++) {
 				usleep(1000);
-				if (i == 5000)
+				if (i == 20000)
 					poll_held = 2;
 			}
 		}

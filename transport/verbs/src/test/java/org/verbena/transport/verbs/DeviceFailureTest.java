@@ -321,7 +321,7 @@ class DeviceFailureTest {
         assertThat(StubDevice.call("stub_blocked")).isEqualTo(first.size());
         RecordingEndpointHandler healthy = connect(StubDevice.IWARP, StubDevice.options(false, 20_000));
         healthy.awaitConnected();
-        assertThat(connect(StubDevice.SILENT, StubDevice.options(false, 500)).awaitDisconnected())
+        assertThat(connect(StubDevice.SILENT, StubDevice.options(false, 2_000)).awaitDisconnected())
                 .hasMessageContaining("while waiting for 4 earlier connects to 10.0.1.250:7471");
         // When the kernel gives up, the address is free again.
         StubDevice.call("stub_unblock");

@@ -178,13 +178,15 @@ class DeviceRemovalTest {
                 .hasMessageContaining("the device that served 10.0.0.1:7471 was removed");
         awaitLog("stub0 was removed, but this process still has it open: ");
         awaitLog("MemoryRegion");
+        Patience.until("the loss is reported", () -> told.get() > 0);
         assertThat(told).hasValue(1);
         domain.whenLost(told::incrementAndGet);
         assertThat(told).as("who asks later is told at once").hasValue(2);
         assertThat(StubDevice.call("stub_is_open", ROCE)).isOne();
         held.close();
         awaitClosed();
-        assertThat(StubDevice.leaks()).isEqualTo(before);
+        Patience.until(
+                "there is what there was: " + before, () -> StubDevice.leaks().equals(before));
         assertThat(connect(StubDevice.ROCE, false).awaitDisconnected()).hasMessageContaining("ENODEV");
         assertSends(kept);
 

@@ -31,7 +31,7 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.work.CompletionStatus;
 
 /** How many completions an endpoint has the adapter write, and that nobody waits in vain for one that it does not. */
-@Timeout(120)
+@Timeout(240)
 class SignallingTest {
     private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS.with(o -> {
         o.sendDepth = 128;
