@@ -65,7 +65,7 @@ class CoverageTest {
                 .redirectErrorStream(true)
                 .redirectOutput(output.toFile())
                 .start();
-        assertThat(nm.waitFor(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(nm.waitFor(60, TimeUnit.SECONDS)).isTrue();
         return Files.readAllLines(output).stream()
                 .map(line -> line.split(" "))
                 .filter(words -> words.length == 3 && words[1].equals("T"))

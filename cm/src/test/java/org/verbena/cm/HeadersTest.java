@@ -121,7 +121,7 @@ class HeadersTest {
                 .redirectErrorStream(true)
                 .redirectOutput(output.toFile())
                 .start();
-        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
         String text = Files.readString(output);
         assertThat(process.exitValue()).as(text).isZero();
         return text;
