@@ -55,11 +55,6 @@ public final class EventChannel implements AutoCloseable {
      */
     private final Map<Long, CmId> ids = new ConcurrentHashMap<>();
 
-    /** For {@link #tryGet}, under the lock. */
-    private final Arena arena = Arena.ofShared();
-
-    private final MemorySegment errno = Errno.newCapture(arena);
-    private final MemorySegment eventPointer = arena.allocate(ValueLayout.JAVA_LONG);
     private final int descriptor;
 
     /** 0 once closed; written under the lock. */
@@ -112,7 +107,10 @@ public final class EventChannel implements AutoCloseable {
      */
     public @Nullable CmEvent tryGet() {
         lock.lock();
-        try {
+        // Not memory of the channel: closing a shared arena stops all threads, and each connection may have a channel.
+        try (Arena call = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(call);
+            MemorySegment eventPointer = call.allocate(ValueLayout.JAVA_LONG);
             while (true) {
                 long channel = requireOpen();
                 if (RdmaCm.getCmEvent(errno, channel, eventPointer.address()) != 0) {
@@ -125,7 +123,7 @@ public final class EventChannel implements AutoCloseable {
                     }
                     throw new CmException("rdma_get_cm_event()", code);
                 }
-                CmEvent event = copyAndAcknowledge(eventPointer.get(ValueLayout.JAVA_LONG, 0));
+                CmEvent event = copyAndAcknowledge(errno, eventPointer.get(ValueLayout.JAVA_LONG, 0));
                 if (event != null) {
                     return event;
                 }
@@ -166,7 +164,7 @@ public final class EventChannel implements AutoCloseable {
     private static final long MAX_POLL_MILLIS = 1000;
 
     /** Null if its id was closed, which the kernel rules out; even then it is acknowledged. */
-    private @Nullable CmEvent copyAndAcknowledge(long event) {
+    private @Nullable CmEvent copyAndAcknowledge(MemorySegment errno, long event) {
         try {
             MemorySegment struct = RdmaCmEvent.at(event);
             long nativeId = RdmaCmEvent.id(struct);
@@ -227,7 +225,7 @@ public final class EventChannel implements AutoCloseable {
     @Override
     public void close() {
         lock.lock();
-        try {
+        try (Arena call = Arena.ofConfined()) {
             long open = pointer;
             if (open == 0) {
                 return;
@@ -239,8 +237,7 @@ public final class EventChannel implements AutoCloseable {
                         + (live.size() > 5 ? " ..." : "") + "; close them first");
             }
             pointer = 0;
-            RdmaCm.destroyEventChannel(errno, open);
-            arena.close();
+            RdmaCm.destroyEventChannel(Errno.newCapture(call), open);
         } finally {
             lock.unlock();
         }
