@@ -1,7 +1,7 @@
 /*
- * The stub library of transport/verbs' tests, with queue pairs that reach each other: whoever connects to a port that another id of this
- * process listens on is connected to it, and a send is copied into the peer's next receive at once. So whole connections run in one
- * process without a device, and what is left is the cost of the program.
+ * The stub library of transport/verbs' tests, whose connections within a process are linked, with a shorter way for data: a send is copied
+ * into the peer's next receive at once, and nothing is checked. So whole connections run in one process without a device, and what is left
+ * is the cost of the program.
  *
  * Posting and polling take no lock here: one thread, the completion loop, does both for both ends. linked_echo is the same in C.
  */
@@ -10,7 +10,7 @@
 
 #define RING 256
 
-__attribute__((constructor)) static void begin(void) { stub_reset(); }
+__attribute__((constructor)) static void begin(void) { stub_reset(); stub_link(1); }
 
 /* Says what a program did that this library cannot do. */
 #define REFUSE(what) (fprintf(stderr, "linked_rdma.c: %s\n", what), (abort)())
@@ -63,7 +63,8 @@ static int linked_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, str
 
 static int linked_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct stub_qp *peer = end_of(qp)->peer;
+	struct end *end = end_of(qp);
+	struct stub_qp *peer = end->peer ? end->peer : (end->peer = existing(((struct stub_qp *) qp)->peer));
 
 	if (!peer)
 		REFUSE("a send without a peer");
@@ -119,67 +120,6 @@ EXPORT void linked_pair(struct ibv_qp *one, struct ibv_qp *other)
 {
 	end_of(one)->peer = (struct stub_qp *) other;
 	end_of(other)->peer = (struct stub_qp *) one;
-}
-
-/* ---- connections; all under the lock ---- */
-
-static struct { struct rdma_cm_id *accepts, *connects; } pending[64];
-
-/* An event with what the peer said; the private data is never freed. */
-static void linked_tell(struct rdma_cm_id *id, struct rdma_cm_id *listener, int type, struct rdma_conn_param *said)
-{
-	struct rdma_cm_event *event = calloc(1, sizeof(*event));
-
-	counted("rdma_cm_event", 1);
-	event->id = id;
-	event->listen_id = listener;
-	event->event = type;
-	event->param.conn.responder_resources = event->param.conn.initiator_depth = 16;
-	if (said && said->private_data_len) {
-		event->param.conn.private_data = memcpy(malloc(said->private_data_len), said->private_data, said->private_data_len);
-		event->param.conn.private_data_len = said->private_data_len;
-	}
-	if (write(((struct stub_events *) id->channel)->write_fd, &event, sizeof(event)) != sizeof(event))
-		abort();
-}
-
-static int linked_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameters)
-{
-	in_port_t port = ((struct sockaddr_in *) &id->route.addr.dst_addr)->sin_port;
-
-	for (int i = 0; i < MAX_QPS; i++) {
-		struct rdma_cm_id *listener = ids[i];
-		if (!listener || !listener->event || ((struct sockaddr_in *) &listener->route.addr.src_addr)->sin_port != port)
-			continue;
-		struct rdma_cm_id *made = calloc(1, sizeof(*made));
-		counted("rdma_cm_id", 1);
-		*made = *listener;
-		made->event = NULL;
-		made->route.addr.dst_addr = id->route.addr.src_addr;
-		for (int j = 0; j < 64; j++)
-			if (!pending[j].accepts) {
-				pending[j].accepts = made;
-				pending[j].connects = id;
-				linked_tell(made, listener, RDMA_CM_EVENT_CONNECT_REQUEST, parameters);
-				return 1;
-			}
-		REFUSE("too many connects");
-	}
-	return 0;
-}
-
-static int linked_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters)
-{
-	for (int i = 0; i < 64; i++)
-		if (pending[i].accepts == id) {
-			struct rdma_cm_id *other = pending[i].connects;
-			pending[i].accepts = NULL;
-			linked_pair(id->qp, other->qp);
-			linked_tell(id, NULL, RDMA_CM_EVENT_ESTABLISHED, NULL);
-			linked_tell(other, NULL, RDMA_CM_EVENT_ESTABLISHED, parameters);
-			return 1;
-		}
-	return 0;
 }
 
 /* ---- the same in C ---- */

@@ -11,7 +11,8 @@
  * stub_personality makes stub0 behave as an adapter family does, with its limits and its driver's habits: the table is below. Without
  * that it is an ideal RoCE device.
  *
- * With LINKED defined (bench/src/main/c/linked_rdma.c), connects to who listens in the same process reach it, and sends arrive there.
+ * After stub_link, connects reach who listens in this process or are refused, and work is done between the queue pairs of both ends: see
+ * link.c. With LINKED defined (bench/src/main/c/linked_rdma.c), sends are carried without the stub's checks and locks.
  *
  * It also stands in for the C library where the provider waits: eventfd, epoll and sockets are the kernel's, counted, and can be told to fail.
  */
@@ -39,7 +40,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define DEVICES 2
-#define DEPTH 256
+#define DEPTH 512
+#define SRQ_DEPTH 4096
 #define MAX_QPS 512
 #define CQ_DEPTH (1 << 14)
 
@@ -212,11 +214,35 @@ EXPORT void stub_block(const char *function) { LOCKED(snprintf(block, sizeof(blo
 
 struct stub_channel { struct ibv_comp_channel base; int write_fd; };
 struct stub_cq { struct ibv_cq base; int unmapped; struct ibv_wc ring[CQ_DEPTH]; unsigned head, tail, events; int armed; };
-struct stub_work { uint64_t id; uint32_t bytes; int opcode, signalled; };
+/* A work request: what its completion says, and, where queue pairs are linked, what is to be done. */
+#define SGES 8
+struct stub_work {
+	uint64_t id;
+	uint32_t bytes;
+	int opcode, signalled;
+	unsigned flags;
+	uint32_t immediate;
+	enum ibv_wr_opcode operation;
+	uint64_t address, compare_add, swap;
+	uint32_t key;
+	int sges;
+	struct ibv_sge list[SGES];
+	char *inlined;
+};
 struct stub_queue { struct stub_work ring[DEPTH]; unsigned head, tail, reported; };
-struct stub_srq { struct ibv_srq base; uint64_t ring[4096]; unsigned head, tail, in_cqs; };
-struct stub_pd { struct ibv_pd base; struct ibv_td *td; };
-struct stub_qp { struct ibv_qp base; unsigned send_sges, receive_sges; struct stub_queue sends, receives; int in_error, locks_doorbell; };
+struct stub_srq { struct ibv_srq base; struct stub_work ring[SRQ_DEPTH]; unsigned head, tail, in_cqs; };
+struct stub_pd { struct ibv_pd base; struct ibv_td *td; struct ibv_pd *of; };
+/* peer is the number of the queue pair that it is linked with, and rnr_retries what that one's side wants of this one; 7 is for ever. */
+struct stub_qp {
+	struct ibv_qp base;
+	unsigned send_sges, receive_sges;
+	struct stub_queue sends, receives;
+	int in_error, locks_doorbell;
+	uint32_t peer;
+	int rnr_retries;
+};
+/* An id: whether it is bound, and, where they are linked, the other end's id until the end, and the queue pair. */
+struct stub_id { struct rdma_cm_id base; int bound, established; struct stub_id *peer; uint32_t number; int rnr_retries; };
 
 /*
  * Adapter families. What each does is from the sources of rdma-core 65 (providers/NAME) and, for limits that only the kernel knows, of
@@ -240,9 +266,10 @@ static const struct personality {
 	int kernel_poll;     /* polls an error by a system call */
 	int dedicated;       /* queue pairs with a doorbell register of their own, others lock one; 0 if there are no such locks */
 	int flushes_done;    /* flushes all behind the last completion, what was done included */
+	int no_atomics;
 } personalities[] = {
 	/* The ideal device: vendor id of rxe, so polls are quick ones. */
-	{ "", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 4, 4, 65536, DEPTH, 16, 0, -1, -1, RESIZES, 0 },
+	{ "", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 4, 4, 8192, DEPTH, 16, 0, -1, -1, RESIZES, 0 },
 	/* No family: less of everything than any default. */
 	{ "small", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 2, 3, 2, 48, 16, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
 	/* mlx5/mlx5.c: 16 doorbell registers, 4 of which need no lock (get_total_uuars, get_num_low_lat_uuars). Completions of a destroyed
@@ -252,14 +279,15 @@ static const struct personality {
 	{ "mlx5-ib", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_INFINIBAND, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0, 4 },
 	/* mlx4/mlx4.c has alloc_mw, qp.c binds type 2, cq.c cleans. Limits are the firmware's; no thread domains in its table. */
 	{ "mlx4", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 32, 32, 32, 832, 16351, 65472, 1, -1, -1, RESIZES, 0 },
-	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. */
-	{ "bnxt_re", 0x14e4, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 6, 6, 6, 96, 8191, 65536, 1, EOPNOTSUPP, EINVAL, UNMAPS, 0 },
+	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. Atomics are for hosts whose PCIe
+	   has them: the kernel's ib_verbs.c, bnxt_re_query_device. */
+	{ "bnxt_re", 0x14e4, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 6, 6, 6, 96, 8191, 65536, 1, EOPNOTSUPP, EINVAL, UNMAPS, 0, 0, 0, 1 },
 	/* irdma/user.h: 13 fragments, 101 bytes inline; binding type 2 windows is in its post_send; uk.c, irdma_uk_cq_poll_cmpl, flushes from
 	   the tail of the queue on, which completions move. */
-	{ "irdma-roce", 0x8086, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0, 0, 1 },
-	{ "irdma-iwarp", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0, 0, 1 },
+	{ "irdma-roce", 0x8086, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0, 0, 1, 1 },
+	{ "irdma-iwarp", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0, 0, 1, 1 },
 	/* irdma/i40iw_hw.h: 3 fragments, 48 bytes inline. */
-	{ "x722", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 3, 3, 3, 48, 2045, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0, 0, 1 },
+	{ "x722", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 3, 3, 3, 48, 2045, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0, 0, 1, 1 },
 	/* erdma/erdma_verbs.h: 6 and 1; erdma_hw.h: 96 bytes inline; no resize_cq and no create_srq in erdma.c. */
 	{ "erdma", 0x1ded, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 1, 6, 1, 96, 8192, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
 	/* efa/verbs.c, create_qp: UD and SRD only; the kernel's node type is unspecified. */
@@ -270,7 +298,7 @@ static const struct personality {
 	{ "hns", 0x19e5, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 64, 64, 64, 1024, 32768, 65536, 0, EOPNOTSUPP, EINVAL, REFUSES, 1 },
 	/* cxgb4/t4.h: 4 elements in a receive, 17 in a send, 272 bytes inline; dev.c has create_srq and no resize_cq; cq.c may modify a shared
 	   receive queue in a poll. */
-	{ "cxgb4", 0x1425, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 17, 4, 272, 8000, 256, 0, EOPNOTSUPP, EINVAL, REFUSES, 1 },
+	{ "cxgb4", 0x1425, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 17, 4, 272, 8000, 256, 0, EOPNOTSUPP, EINVAL, REFUSES, 1, 0, 0, 1 },
 	/* hfi1 is InfiniBand; here no IPoIB interface gives it an address. */
 	{ "hfi1", 0x1175, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_INFINIBAND, 1, 0, 96, 96, 96, 0, 16351, 1024, 0, EOPNOTSUPP, EINVAL, RESIZES, 0 },
 }, *played = personalities;
@@ -377,7 +405,7 @@ static int stub_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 static struct ibv_wc completion(struct stub_qp *qp, struct stub_work *work, int status, int vendor)
 {
 	return (struct ibv_wc) { .wr_id = work->id, .status = status, .vendor_err = vendor, .opcode = work->opcode,
-		.byte_len = work->bytes, .qp_num = qp->base.qp_num };
+		.byte_len = work->bytes, .qp_num = qp->base.qp_num, .wc_flags = work->flags, .imm_data = work->immediate };
 }
 
 /* Completes the first of a queue; what was not signalled completes without a word if all is well. */
@@ -386,12 +414,26 @@ static int complete_first(struct stub_qp *qp, struct stub_queue *queue, struct i
 	if (queue->head == queue->tail)
 		return -1;
 	struct stub_work *work = &queue->ring[queue->head++ % DEPTH];
+	free(work->inlined);
+	work->inlined = NULL;
 	if (work->signalled || status) {
 		queue->reported = queue->head;
 		send_completions += queue == &qp->sends;
 		push(cq, completion(qp, work, status, vendor));
 	}
 	return 0;
+}
+
+/* Of a shared receive queue. */
+static void push_shared(struct stub_qp *qp, struct stub_work *work, int status, int told_as)
+{
+	struct ibv_wc wc = completion(qp, work, status, 0);
+
+	wc.wc_flags |= 1u << 31;
+	((struct stub_srq *) qp->base.srq)->in_cqs++;
+	if (told_as)
+		wc.qp_num = told_as;
+	push(qp->base.recv_cq, wc);
 }
 
 static void flush(struct stub_qp *qp)
@@ -404,6 +446,14 @@ static void flush(struct stub_qp *qp)
 		;
 }
 
+/* Its error state: on a device nobody has to ask for that when an operation has failed. */
+static void to_error(struct stub_qp *qp)
+{
+	qp->in_error = 1;
+	if (!hold_flushes)
+		flush(qp);
+}
+
 /* Since stub_reset: calls that post sends, how many of them took the lock of a doorbell register, and completions of sends. */
 EXPORT int stub_send_posts(void) { return send_posts; }
 EXPORT int stub_locked_doorbells(void) { return locked_doorbells; }
@@ -413,50 +463,7 @@ EXPORT int stub_send_completions(void) { return send_completions; }
 EXPORT int stub_binds(void) { return binds; }
 EXPORT int stub_invalidations(void) { return invalidations; }
 
-/* Windows: the key that each has, and the region that it is bound into. Under the lock. */
-static struct { struct ibv_mw *mw; uint32_t key; struct ibv_mr *mr; uint64_t addr, length; } windows[4096];
-
-/* The part of registered memory that a key opens now, "ADDRESS LENGTH" in decimal; empty for none. */
-EXPORT const char *stub_opened(uint32_t key)
-{
-	static char text[64];
-
-	text[0] = 0;
-	LOCKED(for (int i = 0; i < 4096; i++)
-		if (windows[i].mw && windows[i].mr && windows[i].key == key)
-			snprintf(text, sizeof(text), "%lu %lu", windows[i].addr, windows[i].length));
-	return text;
-}
-
-/* As adapters check it: a window is free when it is bound, the binding names it by its last key, and lies within a region for it. */
-static int bind_window(struct ibv_send_wr *wr)
-{
-	struct ibv_mw_bind_info *to = &wr->bind_mw.bind_info;
-
-	for (int i = 0; i < 4096; i++)
-		if (windows[i].mw == wr->bind_mw.mw) {
-			if (windows[i].mr || windows[i].key != windows[i].mw->rkey || windows[i].key >> 8 != wr->bind_mw.rkey >> 8
-			    || windows[i].key == wr->bind_mw.rkey || to->addr < (uint64_t) to->mr->addr
-			    || to->addr + to->length > (uint64_t) to->mr->addr + to->mr->length)
-				break;
-			windows[i].key = wr->bind_mw.rkey;
-			windows[i].mr = to->mr;
-			windows[i].addr = to->addr;
-			windows[i].length = to->length;
-			return 0;
-		}
-	return EINVAL;
-}
-
-static int invalidate_window(uint32_t key)
-{
-	for (int i = 0; i < 4096; i++)
-		if (windows[i].mw && windows[i].mr && windows[i].key == key) {
-			windows[i].mr = NULL;
-			return 0;
-		}
-	return EINVAL;
-}
+#include "link.c"
 
 /* irdma/uk.c, irdma_uk_rdma_write, _rdma_read and _post_receive: a list of no elements counts as its first one unless it is NULL. */
 static int reads_an_element_of_none(struct ibv_context *context, int num_sge, const struct ibv_sge *list)
@@ -485,7 +492,7 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 				error = error ? error : of_device(ibqp->context)->bind_errno;
 				break;
 			}
-			if ((error = bind_window(wr)))
+			if ((error = bind_window(qp, wr)))
 				break;
 		}
 		if (wr->opcode == IBV_WR_LOCAL_INV) {
@@ -493,6 +500,8 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 			if ((error = failing("local_inv", name_of(ibqp->context))) || (error = invalidate_window(wr->invalidate_rkey)))
 				break;
 		}
+		if (linked && (error = keep_send(&work, wr)))
+			break;
 		if (wr->num_sge > (int) qp->send_sges
 		    || ((work.opcode == IBV_WC_RDMA_WRITE || work.opcode == IBV_WC_RDMA_READ)
 			&& reads_an_element_of_none(ibqp->context, wr->num_sge, wr->sg_list))) {
@@ -506,6 +515,8 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 		qp->sends.ring[qp->sends.tail++ % DEPTH] = work;
 		if (qp->in_error && !hold_flushes)
 			complete_first(qp, &qp->sends, ibqp->send_cq, IBV_WC_WR_FLUSH_ERR, 0);
+		else if (linked && ibqp->qp_type == IBV_QPT_RC)
+			carry(qp);
 		else if (!hold_sends)
 			complete_first(qp, &qp->sends, ibqp->send_cq, 0, 0);
 	}
@@ -531,11 +542,15 @@ static int stub_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 		return error;
 	}
 	for (; wr; wr = wr->next) {
-		qp->receives.ring[qp->receives.tail++ % DEPTH] =
-			(struct stub_work) { .id = wr->wr_id, .opcode = IBV_WC_RECV, .signalled = 1 };
+		struct stub_work *work = &qp->receives.ring[qp->receives.tail++ % DEPTH];
+		*work = (struct stub_work) { .id = wr->wr_id, .opcode = IBV_WC_RECV, .signalled = 1 };
+		if (linked)
+			keep_list(work, wr->num_sge, wr->sg_list);
 		if (qp->in_error && !hold_flushes)
 			complete_first(qp, &qp->receives, ibqp->recv_cq, IBV_WC_WR_FLUSH_ERR, 0);
 	}
+	if (linked)
+		carry(existing(qp->peer));
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -548,9 +563,15 @@ static int stub_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, str
 	LOCKED(error = failing("post_srq_recv", name_of(ibsrq->context));
 	       if (error)
 		       *bad = wr;
-	       else
-		       for (; wr; wr = wr->next)
-			       srq->ring[srq->tail++ % 4096] = wr->wr_id);
+	       for (; wr && !error; wr = wr->next) {
+		       struct stub_work *work = &srq->ring[srq->tail++ % SRQ_DEPTH];
+		       *work = (struct stub_work) { .id = wr->wr_id, .opcode = IBV_WC_RECV };
+		       if (linked)
+			       keep_list(work, wr->num_sge, wr->sg_list);
+	       }
+	       for (int i = 0; linked && !error && i < MAX_QPS; i++)
+		       if (qps[i] && qps[i]->base.srq == ibsrq)
+			       carry(existing(qps[i]->peer)));
 	return error;
 }
 
@@ -596,13 +617,9 @@ EXPORT int stub_receive(int number, int bytes, int told_as)
 	if (!qp || (srq && srq->head == srq->tail)) {
 		result = -1;
 	} else if (srq) {
-		struct stub_work work = { .id = srq->ring[srq->head++ % 4096], .bytes = bytes, .opcode = IBV_WC_RECV };
-		struct ibv_wc wc = completion(qp, &work, 0, 0);
-		wc.wc_flags = 1u << 31;
-		srq->in_cqs++;
-		if (told_as)
-			wc.qp_num = told_as;
-		push(qp->base.recv_cq, wc);
+		struct stub_work *work = &srq->ring[srq->head++ % SRQ_DEPTH];
+		work->bytes = bytes;
+		push_shared(qp, work, 0, told_as);
 	} else {
 		qp->receives.ring[qp->receives.head % DEPTH].bytes = bytes;
 		result = complete_first(qp, &qp->receives, qp->base.recv_cq, 0, 0);
@@ -693,6 +710,12 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 	memset(entries, 0, sizeof *entries);
 	entries->gid_index = 0;
 	entries->port_num = 1;
+	if (of_device(context)->link_layer == IBV_LINK_LAYER_INFINIBAND) { /* names the port, not an IP address */
+		entries->gid_type = IBV_GID_TYPE_IB;
+		entries->gid.global.subnet_prefix = htobe64(0xfe80000000000000ULL);
+		entries->gid.global.interface_id = htobe64(0x020456fffe789abdULL);
+		return 1;
+	}
 	entries->gid_type = IBV_GID_TYPE_ROCE_V2;
 	entries->gid.raw[10] = entries->gid.raw[11] = 0xff;
 	entries->gid.raw[12] = 10;
@@ -716,12 +739,8 @@ static int stub_dealloc_td(struct ibv_td *td);
 /* Contexts stay open as librdmacm keeps them. Under the lock. */
 #ifdef LINKED
 static void linked_operations(struct ibv_context *context);
-static int linked_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameters);
-static int linked_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters);
 #else
 #define linked_operations(context)
-#define linked_connect(id, parameters) 0
-#define linked_accept(id, parameters) 0
 #endif
 
 static struct ibv_context *context_of(int i)
@@ -860,7 +879,7 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	attr->max_srq_sge = is->max_srq ? is->max_sge : 0;
 	attr->device_cap_flags = is->windows ? IBV_DEVICE_MEM_WINDOW_TYPE_2B : 0;
 	attr->max_mw = is->windows ? 8192 : 0;
-	attr->atomic_cap = IBV_ATOMIC_HCA;
+	attr->atomic_cap = is->no_atomics ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA;
 	attr->phys_port_cnt = 1;
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -883,6 +902,7 @@ static struct ibv_pd *stub_alloc_parent_domain(struct ibv_context *context, stru
 	struct stub_pd *pd = MAKE(stub_pd, name_of(context));
 	pd->base.context = context;
 	pd->td = attr->td;
+	pd->of = attr->pd;
 	DONE(&pd->base);
 }
 
@@ -907,8 +927,13 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
 	mr->pd = pd;
 	mr->addr = addr;
 	mr->length = length;
-	mr->lkey = ++key;
-	mr->rkey = key | 0x10000;
+	do
+		key++;
+	while (regions[key % REGIONS].mr);
+	mr->lkey = key;
+	mr->rkey = key | REGION_KEY;
+	regions[key % REGIONS].mr = mr;
+	regions[key % REGIONS].access = access;
 	DONE(mr);
 }
 
@@ -933,11 +958,12 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	pthread_mutex_lock(&lock);
 	FAIL_ERRNO(name_of(mr->context));
-	for (int i = 0; i < 4096; i++)
+	for (int i = 0; i < WINDOWS; i++)
 		if (windows[i].mw && windows[i].mr == mr) { /* as rxe_dereg_mr */
 			pthread_mutex_unlock(&lock);
 			return EINVAL;
 		}
+	regions[mr->lkey % REGIONS].mr = NULL;
 	UNMAKE(ibv_mr, mr);
 }
 
@@ -953,11 +979,9 @@ static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->pd = pd;
 	mw->type = type;
 	mw->rkey = key += 0x100;
-	for (int i = 0; i < 4096; i++)
+	for (int i = 0; i < WINDOWS; i++)
 		if (!windows[i].mw) {
-			windows[i].mw = mw;
-			windows[i].key = mw->rkey;
-			windows[i].mr = NULL;
+			windows[i] = (struct window) { .mw = mw, .key = mw->rkey };
 			break;
 		}
 	DONE(mw);
@@ -967,7 +991,7 @@ static int stub_dealloc_mw(struct ibv_mw *mw)
 {
 	pthread_mutex_lock(&lock);
 	FAIL_ERRNO(name_of(mw->context));
-	for (int i = 0; i < 4096; i++)
+	for (int i = 0; i < WINDOWS; i++)
 		if (windows[i].mw == mw)
 			windows[i].mw = NULL;
 	UNMAKE(ibv_mw, mw);
@@ -1118,10 +1142,9 @@ EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask
 		ack_timeout = attr->timeout;
 	ibqp->state = attr->qp_state;
 	if (attr->qp_state == IBV_QPS_ERR) {
-		qp->in_error = 1;
-		if (!hold_flushes)
-			flush(qp);
-		if (ibqp->srq)
+		int was_linked_and_ended = linked && qp->in_error;
+		to_error(qp);
+		if (ibqp->srq && !was_linked_and_ended)
 			async(ibqp->context->device - devices, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
 	}
 	DONE(0);
@@ -1156,6 +1179,9 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	if (ibqp->recv_cq != ibqp->send_cq)
 		clean(qp, (struct stub_cq *) ibqp->recv_cq);
 	qps[ibqp->qp_num % MAX_QPS] = NULL;
+	for (int i = 0; i < WINDOWS; i++)
+		if (windows[i].qp == qp)
+			windows[i].qp = NULL;
 	UNMAKE(stub_qp, qp);
 }
 
@@ -1175,14 +1201,19 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ah) { pthread_mutex_lock(&lock); FAIL_E
 /* What migrated here waits in moved, and nobody is woken for it: core/ucma.c, ucma_migrate_id, only splices lists. */
 struct stub_events { struct rdma_event_channel base; int write_fd; struct rdma_cm_event *moved[64]; int moved_count; };
 
-static void tell(struct rdma_cm_id *id, int type, int status)
+/* An event, with room for what the peer said. */
+struct stub_event { struct rdma_cm_event base; unsigned char data[256]; };
+
+static void say(struct rdma_cm_id *id, struct rdma_cm_id *listener, int type, int status, struct rdma_conn_param *said, int padded)
 {
 	if (type == hold_events)
 		return;
-	struct rdma_cm_event *event = calloc(1, sizeof(*event));
+	struct stub_event *made = calloc(1, sizeof(*made));
+	struct rdma_cm_event *event = &made->base;
 
 	counted("rdma_cm_event", 1);
 	event->id = id;
+	event->listen_id = listener;
 	event->event = type;
 	event->status = status;
 	if (id->qp_type == IBV_QPT_UD) {
@@ -1192,9 +1223,18 @@ static void tell(struct rdma_cm_id *id, int type, int status)
 		event->param.ud.ah_attr.port_num = 1;
 	} else
 		event->param.conn.responder_resources = event->param.conn.initiator_depth = 16;
+	if (said) {
+		event->param.conn.responder_resources = said->initiator_depth;
+		event->param.conn.initiator_depth = said->responder_resources;
+		memcpy(made->data, said->private_data, said->private_data_len);
+		event->param.conn.private_data_len = padded > said->private_data_len ? padded : said->private_data_len;
+		event->param.conn.private_data = event->param.conn.private_data_len ? made->data : NULL;
+	}
 	if (write(((struct stub_events *) id->channel)->write_fd, &event, sizeof(event)) != sizeof(event))
 		abort();
 }
+
+static void tell(struct rdma_cm_id *id, int type, int status) { say(id, NULL, type, status, NULL, 0); }
 
 static struct rdma_cm_id *ids[MAX_QPS];
 
@@ -1207,6 +1247,17 @@ EXPORT int stub_rejected(void) { return rejected; }
 /* A byte of the private data of the last rejection, or -1 behind its end. */
 EXPORT int stub_rejection_byte(int i) { LOCKED(i = i < rejection_bytes ? rejection[i] : -1); return i; }
 
+/* The id of a connect request. */
+static struct stub_id *child_of(struct rdma_cm_id *listener)
+{
+	struct stub_id *child = calloc(1, sizeof(*child));
+
+	counted("rdma_cm_id", 1);
+	child->base = *listener;
+	child->base.event = NULL;
+	return child;
+}
+
 /* A connect request to the id that listens on a port. */
 EXPORT void stub_request(int port)
 {
@@ -1217,19 +1268,9 @@ EXPORT void stub_request(int port)
 
 		if (!listener || !listener->event || ntohs(local->sin_port) != port)
 			continue;
-		struct rdma_cm_id *id = calloc(1, sizeof(*id));
-		counted("rdma_cm_id", 1);
-		*id = *listener;
-		id->event = NULL;
+		struct rdma_cm_id *id = &child_of(listener)->base;
 		*(struct sockaddr_in *) &id->route.addr.dst_addr = *local;
-		struct rdma_cm_event *event = calloc(1, sizeof(*event));
-		counted("rdma_cm_event", 1);
-		event->id = id;
-		event->listen_id = listener;
-		event->event = RDMA_CM_EVENT_CONNECT_REQUEST;
-		event->param.conn.responder_resources = event->param.conn.initiator_depth = 16;
-		if (write(((struct stub_events *) id->channel)->write_fd, &event, sizeof(event)) != sizeof(event))
-			abort();
+		say(id, listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, NULL, 0);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -1271,6 +1312,8 @@ static int take_event(struct stub_events *from, struct rdma_cm_event **event)
 	return 1;
 }
 
+static void leave(struct rdma_cm_id *id);
+
 /* Takes what waits for an id, or for all if it is NULL, off a channel; gives it to another one, or drops it, and requests with it.
    Under the lock. */
 static void move_events(struct rdma_event_channel *from, struct rdma_cm_id *id, struct rdma_event_channel *to)
@@ -1283,6 +1326,7 @@ static void move_events(struct rdma_event_channel *from, struct rdma_cm_id *id, 
 			others[count++] = event;
 		} else if (!to) {
 			if (event->listen_id) {
+				leave(event->id);
 				counted("rdma_cm_id", -1);
 				free(event->id);
 			}
@@ -1311,7 +1355,7 @@ EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id 
 	pthread_mutex_lock(&lock);
 	note(__func__);
 	FAIL_MINUS_ONE("");
-	struct rdma_cm_id *made = calloc(1, sizeof(*made));
+	struct rdma_cm_id *made = calloc(1, sizeof(struct stub_id));
 	counted("rdma_cm_id", 1);
 	made->channel = channel;
 	made->context = context;
@@ -1335,9 +1379,12 @@ EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 		if (ids[i] == id)
 			ids[i] = NULL;
 	move_events(id->channel, id, NULL);
+	leave(id);
 	FAIL_MINUS_ONE("");
 	UNMAKE(rdma_cm_id, id);
 }
+
+#include "link_cm.c"
 
 /* Addresses of this machine, which stub0 has besides 10.0.0.x. */
 static in_addr_t host[64];
@@ -1371,6 +1418,13 @@ EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
 	*local = *(struct sockaddr_in *) address;
 	if (!local->sin_port)
 		local->sin_port = htons(free_port++);
+	else if (linked && is_taken(local)) {
+		errno = EADDRINUSE;
+		DONE(-1);
+	}
+	((struct stub_id *) id)->bound = 1;
+	if (local->sin_family == AF_INET && !local->sin_addr.s_addr) /* of every device, and so of none */
+		DONE(0);
 	if (!place(id, local) && !id->verbs) {
 		errno = ENODEV;
 		DONE(-1);
@@ -1382,7 +1436,7 @@ EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	pthread_mutex_lock(&lock);
 	note(__func__);
-	FAIL_MINUS_ONE("");
+	FAIL_MINUS_ONE(id->verbs ? name_of(id->verbs) : "");
 	id->event = (struct rdma_cm_event *) -1; /* listens */
 	DONE(0);
 }
@@ -1414,8 +1468,10 @@ EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struc
 		DONE(0);
 	}
 	*(struct sockaddr_in *) &id->route.addr.dst_addr = *(struct sockaddr_in *) to;
-	*local = from ? *(struct sockaddr_in *) from : *(struct sockaddr_in *) to;
-	local->sin_port = htons(50000);
+	if (from || !((struct stub_id *) id)->bound) {
+		*local = from ? *(struct sockaddr_in *) from : *(struct sockaddr_in *) to;
+		local->sin_port = htons(50000);
+	}
 	if (place(id, (struct sockaddr_in *) to))
 		DONE(-1);
 	tell(id, id->verbs ? RDMA_CM_EVENT_ADDR_RESOLVED : RDMA_CM_EVENT_ADDR_ERROR, id->verbs ? 0 : -1);
@@ -1463,8 +1519,10 @@ EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameter
 	}
 	if (id->qp_type != IBV_QPT_UD)
 		id->qp->state = IBV_QPS_RTS;
-	if (linked_connect(id, parameters))
+	if (linked && id->qp_type == IBV_QPT_RC) {
+		connect_linked((struct stub_id *) id, parameters);
 		DONE(0);
+	}
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	DONE(0);
 }
@@ -1482,8 +1540,8 @@ EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters
 		DONE(0);
 	}
 	id->qp->state = IBV_QPS_RTS;
-	if (linked_accept(id, parameters))
-		DONE(0);
+	if (linked)
+		DONE(accept_linked((struct stub_id *) id, parameters));
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	DONE(0);
 }
@@ -1508,6 +1566,7 @@ EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length)
 	FAIL_MINUS_ONE("");
 	rejected++;
 	memcpy(rejection, data, rejection_bytes = length);
+	reject_linked((struct stub_id *) id, data, length);
 	DONE(0);
 }
 
@@ -1516,7 +1575,10 @@ EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	pthread_mutex_lock(&lock);
 	note(__func__);
 	FAIL_MINUS_ONE("");
-	tell(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	if (linked)
+		disconnect_linked((struct stub_id *) id);
+	else
+		tell(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 	DONE(0);
 }
 
