@@ -13,8 +13,8 @@ import org.verbena.cm.PortSpace;
 
 /**
  * A thread that sets connections up and takes them down: it runs a {@link CmIoHandler} on one event channel. The
- * provider has a common one, for what has no device yet and for listeners, and one for each device, since calls that
- * create and destroy queue pairs wait for the device's firmware, which may not answer.
+ * provider has a common one, for what has no device or none yet, and one for each device, since calls that create and
+ * destroy queue pairs, or listen on iWARP, wait for the device's firmware, which may not answer.
  *
  * <p>All calls on an id, and those that create and destroy its queue pair, are made on one loop at a time, one after
  * the other, so that none meets an object that another one closes; {@link SetupLoop} says on which. The one exception

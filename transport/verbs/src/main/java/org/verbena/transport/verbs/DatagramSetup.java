@@ -2,14 +2,17 @@ package org.verbena.transport.verbs;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.cm.Cm;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
@@ -183,14 +186,8 @@ final class DatagramSetup implements CmEventSink {
         if (refused instanceof ConnectionException || requested.getAddress().isAnyLocalAddress()) {
             return refused;
         }
-        try (CmId probe = provider.connectionLoop().newId(this, PortSpace.TCP)) {
-            probe.bind(new InetSocketAddress(requested.getAddress(), 0));
-            Context context = probe.device();
-            return context != null && !VerbsDevice.hasDatagrams(context) ? noDatagrams(context.device()) : refused;
-        } catch (NativeRdmaException noDevice) {
-            LOG.debug("No device has {}", requested, noDevice);
-            return refused;
-        }
+        Context context = deviceOf(requested.getAddress());
+        return context != null && !VerbsDevice.hasDatagrams(context) ? noDatagrams(context.device()) : refused;
     }
 
     /** The address to bind to: a queue pair is one device's, so a wildcard is replaced. */
@@ -220,36 +217,55 @@ final class DatagramSetup implements CmEventSink {
         }
     }
 
-    /** The address of the only device with datagrams. */
+    /**
+     * The address of the only device with datagrams that has one. rdma_cm finds the device of an address, on RoCE and
+     * InfiniBand alike, and its network interface says whether it is up: no device is asked, so none can block this.
+     */
     private InetAddress onlyAddress(int bytes) {
-        List<String> names = new ArrayList<>();
-        InetAddress found = null;
-        for (Context context : Cm.devices()) {
-            if (VerbsDevice.hasDatagrams(context) && VerbsDevice.isUp(context)) {
-                names.add(context.device().name());
-                found = addressOf(context, bytes);
+        Map<String, InetAddress> found = new TreeMap<>();
+        for (InetAddress address : addressesThatAreUp()) {
+            Context context = address.getAddress().length == bytes ? deviceOf(address) : null;
+            if (context != null && VerbsDevice.hasDatagrams(context)) {
+                found.putIfAbsent(context.device().name(), address);
             }
         }
-        if (names.size() != 1 || found == null) {
+        if (found.size() != 1) {
             throw new ConnectionException.Unreachable(attempt() + " failed: a queue pair belongs to one device, and "
-                    + (names.isEmpty()
-                            ? "none with datagrams is up"
-                            : String.join(", ", names) + (names.size() == 1 ? " has no such address" : " are up"))
+                    + (found.isEmpty()
+                            ? "none with datagrams has such an address on an interface that is up"
+                            : String.join(", ", found.keySet()) + " have such addresses")
                     + "; bind to the address of a device, or connect");
         }
-        return found;
+        return found.values().iterator().next();
     }
 
-    private static @Nullable InetAddress addressOf(Context context, int bytes) {
-        for (GidEntry entry : context.queryGids()) {
-            InetAddress address = entry.gid().toInetAddress();
-            if (entry.type() == GidType.ROCE_V2
-                    && address.getAddress().length == bytes
-                    && !address.isLinkLocalAddress()) {
-                return address;
+    private List<InetAddress> addressesThatAreUp() {
+        List<InetAddress> found = new ArrayList<>();
+        try {
+            for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {
+                if (each.isUp()) {
+                    each.inetAddresses()
+                            .filter(address -> !address.isLoopbackAddress() && !address.isLinkLocalAddress())
+                            .forEach(found::add);
+                }
             }
+            return found;
+        } catch (SocketException unreadable) {
+            throw new ConnectionException.Unreachable(
+                    attempt() + " failed: this host's addresses cannot be read: " + unreadable.getMessage(),
+                    unreadable);
         }
-        return null;
+    }
+
+    /** The device that rdma_cm takes for an address of this host; null if there is none. */
+    private @Nullable Context deviceOf(InetAddress address) {
+        try (CmId probe = provider.connectionLoop().newId(this, PortSpace.TCP)) {
+            probe.bind(new InetSocketAddress(address, 0));
+            return probe.device();
+        } catch (NativeRdmaException none) {
+            LOG.trace("No device has {}", address, none);
+            return null;
+        }
     }
 
     /** The room for its completions is reserved: makes the queue pair, and answers look-ups from now on. */

@@ -87,7 +87,7 @@ final class SetupLoop implements Executor {
             ofDevice = its;
         } catch (RuntimeException refused) {
             LOG.warn(
-                    "A connection over {} stays on the common connection loop",
+                    "What is set up over {} stays on the common connection loop",
                     device.device().name(),
                     refused);
         }

@@ -21,9 +21,6 @@ import org.verbena.verbs.NativeRdmaException;
 final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsIncomingConnection.class);
 
-    /** How long a request waits for a decision. */
-    private static final int DECISION_MILLIS = EndpointOptions.DEFAULTS.connectTimeoutMillis();
-
     private final VerbsProvider provider;
     private final CmEvent request;
     private final CmId id;
@@ -43,7 +40,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     /**
      * Takes over the request's id.
      *
-     * @param provider whose common connection loop this is called on
+     * @param provider whose connection loop this is called on: that of the listener
      * @param request the event
      */
     VerbsIncomingConnection(VerbsProvider provider, CmEvent request) {
@@ -54,7 +51,9 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
         remoteAddress = VerbsProvider.orWildcard(id.remoteAddress());
         id.attach(this);
         loop = new SetupLoop(provider);
-        forgotten = provider.connectionLoop().loop().schedule(this::turnAway, DECISION_MILLIS, TimeUnit.MILLISECONDS);
+        forgotten = provider.connectionLoop()
+                .loop()
+                .schedule(this::turnAway, provider.decisionMillis(), TimeUnit.MILLISECONDS);
         Context device = id.device();
         if (device != null) {
             loop.moveTo(device, id);
@@ -120,7 +119,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     private void decide() {
         if (decided) {
             throw new IllegalStateException("the connection request of " + VerbsProvider.format(remoteAddress)
-                    + " was already accepted or rejected, or waited longer than " + DECISION_MILLIS + " ms");
+                    + " was already accepted or rejected, or waited longer than " + provider.decisionMillis() + " ms");
         }
         decided = true;
         forgotten.cancel(false);

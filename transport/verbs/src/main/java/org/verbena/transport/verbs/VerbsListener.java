@@ -18,13 +18,14 @@ import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * A listening id. It stays on the common connection loop, since a wildcard listens on all devices; what it accepts goes
- * to the loop of its device.
+ * A listening id. Bound to an address of a device it moves to the loop of that device, which may block when it listens;
+ * a wildcard listens on all devices, and stays on the common connection loop. What it accepts goes to the loop of its
+ * device.
  *
  * <pre>{@code
  *               completion loop                            connection loop
  *
- *   NEW         start0 ---------------------------------->  create the id, bind, listen
+ *   NEW         start0 ---------------------------------->  create the id, bind, move, listen
  *   STARTING    listening0: onListening  <----------------
  *   LISTENING   requested0: onConnectRequest  <-----------  CONNECT_REQUEST
  *               close(), or the device is gone ----------->  destroy the id
@@ -55,11 +56,12 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     private volatile @Nullable InetSocketAddress localAddress;
 
     private final LoopMembership membership;
+    private final SetupLoop setupLoop;
 
     // Confined to the loop's thread.
     private State state = State.NEW;
 
-    // Confined to the connection loop's thread.
+    /** Confined to the setup loop. */
     private @Nullable CmId id;
 
     VerbsListener(
@@ -71,6 +73,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         this.provider = provider;
         this.loop = loop;
         membership = new LoopMembership(this, loop);
+        setupLoop = new SetupLoop(provider);
         this.requestedAddress = requestedAddress;
         this.options = options;
         this.listenerHandler = listenerHandler;
@@ -89,7 +92,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         }
         state = State.STARTING;
         try {
-            provider.connectionLoop().loop().execute(this::listen);
+            setupLoop.execute(this::bind);
         } catch (RuntimeException unavailable) {
             closed0(failureOf(unavailable));
         }
@@ -110,21 +113,39 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
                 "cannot listen on " + VerbsProvider.format(requestedAddress) + ": " + why.getMessage(), why);
     }
 
-    private void listen() {
+    private void bind() {
         try {
-            CmId listening = provider.connectionLoop().newId(this);
-            id = listening;
-            listening.setReuseAddress(options.reuseAddress());
-            listening.bind(requestedAddress);
-            listening.listen(options.backlog());
-            localAddress = listening.localAddress();
+            CmId bound = setupLoop.loop().newId(this);
+            id = bound;
+            bound.setReuseAddress(options.reuseAddress());
+            bound.bind(requestedAddress);
+            Context device = bound.device();
             provider.devices().add(this);
+            if (device != null) {
+                setupLoop.moveTo(device, bound);
+            }
+            setupLoop.execute(() -> listen(bound));
         } catch (RuntimeException refused) {
-            destroyId();
-            execute(() -> closed0(failureOf(refused)));
+            cannotListen(refused);
+        }
+    }
+
+    private void listen(CmId bound) {
+        if (bound.isClosed()) {
             return;
         }
-        execute(this::listening0);
+        try {
+            bound.listen(options.backlog());
+            localAddress = bound.localAddress();
+            execute(this::listening0);
+        } catch (RuntimeException refused) {
+            cannotListen(refused);
+        }
+    }
+
+    private void cannotListen(RuntimeException refused) {
+        destroyId();
+        execute(() -> closed0(failureOf(refused)));
     }
 
     private void listening0() {
@@ -180,14 +201,14 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     private void end0(@Nullable Throwable cause) {
         if (state == State.STARTING || state == State.LISTENING) {
             state = State.CLOSING;
-            provider.connectionLoop().loop().execute(() -> {
+            setupLoop.execute(() -> {
                 destroyId();
                 execute(() -> closed0(cause));
             });
         }
     }
 
-    /** On the connection loop: it waits for events of the id that are being handled. */
+    /** On the setup loop: it waits for events of the id that are being handled. */
     private void destroyId() {
         provider.devices().remove(this);
         CmId known = id;
@@ -216,6 +237,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         }
     }
 
+    /** On the loop of the id's channel, which may not be the setup loop yet. */
     @Override
     public void onCmEvent(CmEvent event) {
         switch (event.type()) {
@@ -237,7 +259,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
 
     /** A device is gone or unusable. Any thread. */
     void onDeviceLost(Context device, String what) {
-        provider.connectionLoop().loop().execute(() -> {
+        setupLoop.execute(() -> {
             CmId known = id;
             if (known != null && !known.isClosed() && known.device() == device) {
                 lost(what);
@@ -246,8 +268,9 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     }
 
     private void lost(String what) {
-        execute(() -> end0(new ConnectionException.Lost(
-                "the device that served " + VerbsProvider.format(localAddress()) + " " + what)));
+        InetSocketAddress known = localAddress;
+        execute(() -> end0(new ConnectionException.Lost("the device that served "
+                + VerbsProvider.format(known == null ? requestedAddress : known) + " " + what)));
     }
 
     private void requested0(VerbsIncomingConnection request) {

@@ -12,7 +12,6 @@ import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -84,8 +83,21 @@ public final class VerbsProvider implements RdmaProvider {
      */
     private final Map<String, ConnectionLoop> deviceLoops = new LinkedHashMap<>();
 
+    private final int decisionMillis;
+
     /** For the service loader. */
-    public VerbsProvider() {}
+    public VerbsProvider() {
+        this(EndpointOptions.DEFAULTS.connectTimeoutMillis());
+    }
+
+    /**
+     * For tests.
+     *
+     * @param decisionMillis how long a connection request waits for a decision
+     */
+    VerbsProvider(int decisionMillis) {
+        this.decisionMillis = decisionMillis;
+    }
 
     @Override
     public String name() {
@@ -186,14 +198,10 @@ public final class VerbsProvider implements RdmaProvider {
      * adapters without one as well, such as Amazon's, whose port is up although no peer can connect to it.
      */
     private static boolean anyAddress(InetAddress wildcard, Predicate<Context> suits) throws SocketException {
-        for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {
-            for (InetAddress local : Collections.list(each.getInetAddresses())) {
-                if ((wildcard instanceof Inet6Address || local instanceof Inet4Address) && has(local, suits)) {
-                    return true;
-                }
-            }
-        }
-        return false;
+        return NetworkInterface.networkInterfaces()
+                .flatMap(NetworkInterface::inetAddresses)
+                .anyMatch(local ->
+                        (wildcard instanceof Inet6Address || local instanceof Inet4Address) && has(local, suits));
     }
 
     private static boolean has(InetAddress local, Predicate<Context> suits) {
@@ -245,6 +253,11 @@ public final class VerbsProvider implements RdmaProvider {
 
     PollCounters pollCounters() {
         return pollCounters;
+    }
+
+    /** How long a connection request waits for a decision. */
+    int decisionMillis() {
+        return decisionMillis;
     }
 
     RateLimitedLog refusals() {

@@ -335,7 +335,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void listenersLiveOnTheConnectionLoop() {
+    void aListenerIsMadeOnTheCommonLoopAndLivesOnThatOfItsDevice() {
         connected(StubDevice.ROCE, false);
         RecordingListenerHandler handler = new RecordingListenerHandler(loop);
         Listener listener = provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, handler);
@@ -343,11 +343,30 @@ class DeviceFailureTest {
         assertThat(listener.localAddress()).isEqualTo(StubDevice.ROCE);
         listener.close();
         assertThat(handler.awaitClosed()).isNull();
-        String thread = StubDevice.threadsOf("rdma_resolve_addr");
-        assertThat(thread).isNotEmpty().doesNotContain(" ");
-        for (String function : new String[] {"rdma_create_id", "rdma_bind_addr", "rdma_listen", "rdma_destroy_id"}) {
-            assertThat(StubDevice.threadsOf(function)).as(function).isEqualTo(thread);
-        }
+        String common = StubDevice.threadsOf("rdma_resolve_addr");
+        String ofDevice = StubDevice.threadsOf("rdma_listen");
+        assertThat(List.of(common, ofDevice))
+                .doesNotHaveDuplicates()
+                .allSatisfy(thread -> assertThat(thread).isNotEmpty().doesNotContain(" "));
+        assertThat(StubDevice.threadsOf("rdma_create_id")).isEqualTo(common);
+        assertThat(StubDevice.threadsOf("rdma_bind_addr")).isEqualTo(common);
+        assertThat(StubDevice.threadsOf("rdma_destroy_id")).isEqualTo(ofDevice);
+        handler.assertNoViolations();
+    }
+
+    /** It is on every device. */
+    @Test
+    void aListenerOnAWildcardStaysOnTheCommonLoop() {
+        RecordingListenerHandler handler = new RecordingListenerHandler(loop);
+        Listener listener =
+                provider.listen(loop, new InetSocketAddress("0.0.0.0", 7471), ListenOptions.DEFAULTS, handler);
+        handler.awaitListening();
+        listener.close();
+        assertThat(handler.awaitClosed()).isNull();
+        String common = StubDevice.threadsOf("rdma_bind_addr");
+        assertThat(common).isNotEmpty().doesNotContain(" ");
+        assertThat(StubDevice.threadsOf("rdma_listen")).isEqualTo(common);
+        assertThat(StubDevice.threadsOf("rdma_destroy_id")).isEqualTo(common);
         handler.assertNoViolations();
     }
 
@@ -445,6 +464,9 @@ class DeviceFailureTest {
             assertThat(handler.awaitClosed()).isNull();
             handler.assertNoViolations();
         }
-        assertThat(StubDevice.threadsOf("rdma_destroy_id")).isEqualTo(StubDevice.threadsOf("rdma_create_id"));
+        assertThat(StubDevice.threadsOf("rdma_destroy_id"))
+                .as("the loop of the device")
+                .doesNotContain(" ")
+                .isNotEqualTo(StubDevice.threadsOf("rdma_create_id"));
     }
 }

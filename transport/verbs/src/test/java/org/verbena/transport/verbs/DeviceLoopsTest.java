@@ -1,6 +1,7 @@
 package org.verbena.transport.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
@@ -26,6 +27,7 @@ import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.QueuePairRoute;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.DatagramOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Patience;
@@ -147,6 +149,32 @@ class DeviceLoopsTest {
         assertIwarpWorks();
         StubDevice.call("stub_unblock");
         server.awaitConnected();
+    }
+
+    /** On iWARP a listener is the driver's, which asks its firmware for one. */
+    @Test
+    void aListenerOnADeviceThatDoesNotAnswerHoldsUpNoOther() {
+        StubDevice.call("stub_block", "rdma_listen:stub0");
+        RecordingListenerHandler held = new RecordingListenerHandler(roceLoop);
+        provider.listen(roceLoop, new InetSocketAddress("10.0.0.1", 7473), ListenOptions.DEFAULTS, held);
+        awaitBlocked();
+        assertIwarpWorks();
+        StubDevice.call("stub_unblock");
+        held.awaitListening();
+    }
+
+    /** What wants no particular address asks no device which one it has. */
+    @Test
+    void aWildcardForDatagramsWaitsForItsDeviceOnly() throws Exception {
+        assumeFalse(StubDevice.serveHostAddresses().isEmpty(), "this host has an address on loopback only");
+        StubDevice.call("stub_block", "ibv_query_port:stub0");
+        Datagrams held = new Datagrams();
+        provider.openDatagrams(roceLoop, new InetSocketAddress("0.0.0.0", 0), null, DatagramOptions.DEFAULTS, held);
+        awaitBlocked();
+        assertIwarpWorks();
+        StubDevice.call("stub_unblock");
+        Patience.await("they are open", held.opened).close();
+        assertThat(Patience.await("they are closed", held.closed)).isEmpty();
     }
 
     @Test

@@ -2,23 +2,19 @@ package org.verbena.transport.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
-import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -42,11 +38,8 @@ import org.verbena.transport.ProviderException;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.WorkStatus;
-import org.verbena.transport.spi.DatagramArrival;
 import org.verbena.transport.spi.DatagramCapabilities;
-import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;
-import org.verbena.transport.spi.DatagramHandler;
 import org.verbena.transport.spi.DatagramOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
@@ -73,13 +66,7 @@ class PersonalityTest {
     @BeforeAll
     static void installStub() throws Exception {
         StubDevice.install();
-        for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {
-            for (InetAddress address : Collections.list(each.getInetAddresses())) {
-                if (address instanceof Inet4Address && !address.isLoopbackAddress()) {
-                    StubDevice.call("stub_host_address", address.getHostAddress());
-                }
-            }
-        }
+        StubDevice.serveHostAddresses();
     }
 
     @BeforeEach
@@ -634,37 +621,6 @@ class PersonalityTest {
 
     // ---- datagrams
 
-    private static final class Datagrams implements DatagramHandler {
-        final CompletableFuture<DatagramEndpoint> opened = new CompletableFuture<>();
-        final CompletableFuture<Optional<Throwable>> closed = new CompletableFuture<>();
-
-        @Override
-        public void onOpened(DatagramEndpoint endpoint) {
-            opened.complete(endpoint);
-        }
-
-        @Override
-        public void onResolved(DatagramEndpoint endpoint, DatagramDestination destination, @Nullable Throwable cause) {}
-
-        @Override
-        public void onGroupLost(DatagramEndpoint endpoint, DatagramDestination destination, Throwable cause) {}
-
-        @Override
-        public void onSendCompletion(DatagramEndpoint endpoint, long workId, WorkStatus status) {}
-
-        @Override
-        public void onReceiveCompletion(
-                DatagramEndpoint endpoint, long workId, WorkStatus status, DatagramArrival arrival) {}
-
-        @Override
-        public void onCompletionsHandled(DatagramEndpoint endpoint) {}
-
-        @Override
-        public void onClosed(DatagramEndpoint endpoint, @Nullable Throwable cause) {
-            closed.complete(Optional.ofNullable(cause));
-        }
-    }
-
     @Test
     void datagramsShrinkToTheDevice() {
         become("small");
@@ -692,6 +648,32 @@ class PersonalityTest {
                 .isEqualTo(7);
         endpoint.close();
         assertThat(Patience.await("they are closed", handler.closed)).isEmpty();
+    }
+
+    /** On InfiniBand a GID names a port, and an IP address is that of an IPoIB interface. */
+    @ParameterizedTest
+    @ValueSource(strings = {"mlx5", "mlx5-ib"})
+    void aWildcardForDatagramsTakesTheAddressOfTheOnlyDevice(String family) throws Exception {
+        Set<InetAddress> ofThisHost = StubDevice.serveHostAddresses();
+        assumeFalse(ofThisHost.isEmpty(), "this host has an address on loopback only");
+        become(family);
+        Datagrams handler = new Datagrams();
+        provider.openDatagrams(loop, new InetSocketAddress("0.0.0.0", 0), null, DatagramOptions.DEFAULTS, handler);
+        DatagramEndpoint endpoint = Patience.await("they are open", handler.opened);
+        assertThat(endpoint.localAddress().getAddress()).isIn(ofThisHost);
+        endpoint.close();
+        assertThat(Patience.await("they are closed", handler.closed)).isEmpty();
+    }
+
+    /** A port that is up is not enough: peers look this one up by an IP address. */
+    @ParameterizedTest
+    @ValueSource(strings = {"hfi1", "erdma"})
+    void aWildcardForDatagramsIsRefusedWhereNoDeviceHasThemAndAnAddress(String family) {
+        become(family);
+        Datagrams handler = new Datagrams();
+        provider.openDatagrams(loop, new InetSocketAddress("0.0.0.0", 0), null, DatagramOptions.DEFAULTS, handler);
+        assertThat(Patience.await("they are refused", handler.closed))
+                .containsInstanceOf(ConnectionException.Unreachable.class);
     }
 
     @ParameterizedTest

@@ -11,12 +11,18 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
+import java.net.Inet4Address;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
 import org.verbena.cm.Cm;
@@ -40,6 +46,8 @@ final class StubDevice {
 
     /** More options of the C compiler, with spaces between. */
     static final String FLAGS = "org.verbena.test.stubFlags";
+
+    private static final Set<InetAddress> HOST = new LinkedHashSet<>();
 
     private static SymbolLookup symbols;
 
@@ -114,6 +122,22 @@ final class StubDevice {
         call("stub_remove", 0, 0);
         Cm.devices();
         played = family;
+    }
+
+    /**
+     * Lets stub0 have the addresses of this host as well, from now on.
+     *
+     * @return those of version 4 that are not loopback's
+     */
+    static synchronized Set<InetAddress> serveHostAddresses() throws SocketException {
+        if (HOST.isEmpty()) {
+            NetworkInterface.networkInterfaces()
+                    .flatMap(NetworkInterface::inetAddresses)
+                    .filter(address -> address instanceof Inet4Address && !address.isLoopbackAddress())
+                    .forEach(HOST::add);
+            HOST.forEach(address -> call("stub_host_address", address.getHostAddress()));
+        }
+        return HOST;
     }
 
     /** What the kernel says of it. */
