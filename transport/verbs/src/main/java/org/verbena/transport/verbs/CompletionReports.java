@@ -121,7 +121,7 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
      *
      * @return what that means; null if it has taken all that was sent, so far as is known
      */
-    @Nullable ConnectionException peerLeft() {
+    ConnectionException.@Nullable Lost peerLeft() {
         hasPeerLeft = true;
         return sends.isCompletionDue() ? new ConnectionException.Lost(lossDuring(sends.describeOldest())) : null;
     }

@@ -329,11 +329,17 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
 
     /**
      * Receives come back. Over iWARP the peer has ended the connection, and the event that reports this is still to
-     * come; elsewhere only an error of this side's queue pair gives them back.
+     * come; it has refused something if a send has no completion (a driver may give back the receives first).
+     * Elsewhere only an error of this side's queue pair gives them back.
      */
     void drainFlushed() {
         if (device().isIwarp()) {
-            drain(null);
+            ConnectionException.Lost loss = reports.peerLeft();
+            if (loss == null) {
+                drain(null);
+            } else {
+                drainVaguely(loss);
+            }
             return;
         }
         String known = portProblem();

@@ -583,6 +583,20 @@ class PersonalityTest {
         }
     }
 
+    /** A TERMINATE of the peer gives work back as well, and on some adapters the receives first. */
+    @ParameterizedTest
+    @ValueSource(strings = {"irdma-iwarp", "erdma", "cxgb4"})
+    void receivesThatComeBackBeforeASendIsDoneAreALossOverIwarpToo(String family) {
+        become(family);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        client.receive(1, memory(client), 0, 64);
+        StubDevice.call("stub_hold_sends", 1);
+        client.send(new WorkRequest(1).asSend(2, 0));
+        StubDevice.call("stub_flush_receive", StubDevice.lastNumber());
+        assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+        assertThat(client.awaitSend().status()).isEqualTo(WorkStatus.FLUSHED);
+    }
+
     @Test
     void gidsOfOtherNamespacesAreNotOurs() throws Exception {
         assertThat(LocalPort.ownership(Integer.MAX_VALUE, InetAddress.getLoopbackAddress()))
