@@ -35,6 +35,7 @@ import org.verbena.verbs.device.AsyncEventType;
 /** Queue pairs that are connected by hand, on devices in memory: each step may fail, and gives everything back. */
 @Timeout(240)
 @Families.Suite
+@Families.NotIwarp
 class ConnectByHandTest {
     @Parameter
     String family;
@@ -87,7 +88,6 @@ class ConnectByHandTest {
         group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
         loop = group.next();
         handler = new RecordingEndpointHandler("by hand", loop);
-        Families.assumeNotIwarp();
     }
 
     @AfterEach

@@ -4,6 +4,7 @@ import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -31,6 +32,9 @@ final class Families implements ArgumentsProvider {
     private static final Set<String> IWARP = Set.of("irdma-iwarp", "x722", "erdma", "cxgb4");
     private static final Set<String> WITHOUT_SHARED_RECEIVES = Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma");
 
+    /** Those whose library flushes all behind the last completion, what was done included. */
+    private static final Set<String> FLUSHING_WHAT_WAS_DONE = Set.of("irdma-roce", "irdma-iwarp", "x722");
+
     /** Those on which a window is made and bound. */
     private static final Set<String> WITH_WINDOWS = Set.of("mlx5", "mlx4", "irdma-roce");
 
@@ -43,12 +47,34 @@ final class Families implements ArgumentsProvider {
     @ArgumentsSource(Families.class)
     @interface Suite {}
 
+    /** The families on which such a suite is run in any case, besides the ideal device. */
+    @Target(ElementType.TYPE)
+    @Retention(RetentionPolicy.RUNTIME)
+    @interface Everyday {
+        String[] value();
+    }
+
+    /** A suite for what iWARP does not have: it is not run on those families. */
+    @Target(ElementType.TYPE)
+    @Retention(RetentionPolicy.RUNTIME)
+    @interface NotIwarp {}
+
     @Override
     public Stream<Arguments> provideArguments(ParameterDeclarations parameters, ExtensionContext context) {
         String asked = System.getProperty("org.verbena.test.families", "");
-        List<String> families = asked.isEmpty() ? List.of() : List.of(asked.split(","));
-        return Stream.concat(Stream.of(IDEAL), (asked.equals("all") ? CONNECTING : families).stream())
-                .map(Arguments::of);
+        Class<?> suite = context.getRequiredTestClass();
+        Everyday everyday = suite.getAnnotation(Everyday.class);
+        Set<String> families = new LinkedHashSet<>(List.of(IDEAL));
+        if (asked.equals("all")) {
+            families.addAll(CONNECTING);
+        } else {
+            families.addAll(everyday == null ? List.of() : List.of(everyday.value()));
+            families.addAll(asked.isEmpty() ? List.of() : List.of(asked.split(",")));
+        }
+        if (suite.isAnnotationPresent(NotIwarp.class)) {
+            families.removeAll(IWARP);
+        }
+        return families.stream().map(Arguments::of);
     }
 
     /** Makes stub0 one of a family. */
@@ -68,6 +94,10 @@ final class Families implements ArgumentsProvider {
 
     static boolean hasSharedReceives() {
         return !WITHOUT_SHARED_RECEIVES.contains(playing);
+    }
+
+    static boolean flushesWhatWasDone() {
+        return FLUSHING_WHAT_WAS_DONE.contains(playing);
     }
 
     static boolean hasWindows() {

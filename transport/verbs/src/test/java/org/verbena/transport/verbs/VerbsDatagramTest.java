@@ -41,6 +41,7 @@ import org.verbena.verbs.ffm.Errno;
 /** Datagram endpoints on devices in memory: every work request and look-up has one outcome, and nothing is left. */
 @Timeout(240)
 @Families.Suite
+@Families.NotIwarp
 class VerbsDatagramTest {
     @Parameter
     String family;
@@ -63,7 +64,6 @@ class VerbsDatagramTest {
         StubDevice.install();
         group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
         loop = group.next();
-        Families.assumeNotIwarp();
     }
 
     @AfterEach
