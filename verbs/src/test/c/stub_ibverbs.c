@@ -66,6 +66,17 @@ EXPORT void stub_reset(void)
 }
 
 EXPORT int stub_live(void) { return live; }
+
+/* Reads behind the end of memory, which the address sanitizer must find. */
+EXPORT int stub_fault(void)
+{
+	volatile size_t end = 8;
+	char *memory = calloc(1, end);
+	int behind = memory[end];
+
+	free(memory);
+	return behind;
+}
 EXPORT void stub_devices(int count) { device_count = count; }
 EXPORT void stub_without_later(int without) { without_later = without; }
 EXPORT void stub_break_abi(int what) { broken_abi = what; }

@@ -16,6 +16,9 @@ import org.verbena.verbs.ffm.CProbe;
  */
 @SuppressWarnings("restricted") // loads and calls a library
 public final class Stub {
+    /** More options of the C compiler, with spaces between. */
+    static final String FLAGS = "org.verbena.test.stubFlags";
+
     private static SymbolLookup symbols;
 
     /** How the stub refuses: as most providers, as siw, as siw's doorbell, as siw's overflow. */
@@ -29,7 +32,9 @@ public final class Stub {
 
     public static Path compile() throws Exception {
         CProbe.assumeHeaders("infiniband/verbs.h");
-        return CProbe.sharedLibrary(Path.of("../verbs/src/test/c/stub_ibverbs.c"));
+        String flags = System.getProperty(FLAGS, "");
+        return CProbe.sharedLibrary(
+                Path.of("../verbs/src/test/c/stub_ibverbs.c"), flags.isEmpty() ? new String[0] : flags.split(" "));
     }
 
     public static synchronized void install() throws Exception {
