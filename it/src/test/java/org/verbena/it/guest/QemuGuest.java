@@ -20,7 +20,7 @@ final class QemuGuest implements Guest {
     static final List<String> GUEST_JVM_FLAGS = List.of(
             "-Xmx1g",
             "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
+            System.getProperty("lab.compilers", "-XX:TieredStopAtLevel=1"),
             "-XX:+UnlockDiagnosticVMOptions",
             "-XX:ArchiveRelocationMode=0",
             "-XX:-UsePerfData");
