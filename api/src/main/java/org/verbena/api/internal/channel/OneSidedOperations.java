@@ -63,7 +63,7 @@ public final class OneSidedOperations {
     private final Runnable flush = this::flush0;
 
     /** Event loop only: filled and read within one call. */
-    private final ScatterGatherList usualList = new ScatterGatherList(USUAL_SGES);
+    private @Nullable ScatterGatherList usualList;
 
     /** Event loop only: whether a task that flushes is scheduled. */
     private boolean flushScheduled;
@@ -171,8 +171,18 @@ public final class OneSidedOperations {
         }
     }
 
+    /** An empty list. Made for the first operation, as most channels have none. */
+    private ScatterGatherList usualList() {
+        ScatterGatherList list = usualList;
+        if (list == null) {
+            list = new ScatterGatherList(USUAL_SGES);
+            usualList = list;
+        }
+        return list.clear();
+    }
+
     private ScatterGatherList listFor(int sges) {
-        return sges <= USUAL_SGES ? usualList.clear() : new ScatterGatherList(sges);
+        return sges <= USUAL_SGES ? usualList() : new ScatterGatherList(sges);
     }
 
     private static boolean isOutside(RegisteredMemory region, long offsetBytes, int bytes) {
@@ -257,7 +267,7 @@ public final class OneSidedOperations {
 
         /** A list with a few bytes to read into. */
         final ScatterGatherList scratch0(MemoryDomain domain, int bytes, boolean needsRemoteWrite) {
-            ScatterGatherList list = usualList.clear();
+            ScatterGatherList list = usualList();
             if (!needsRemoteWrite) {
                 MessageBuffers registered = ChannelBuffers.SOURCE.forDomain(domain);
                 ByteBuf buffer = registered.tryAllocateSend(bytes);
@@ -300,7 +310,10 @@ public final class OneSidedOperations {
                 finish0(cause);
                 return;
             } finally {
-                usualList.clear();
+                ScatterGatherList used = usualList;
+                if (used != null) {
+                    used.clear();
+                }
             }
             if (flushNow) {
                 connection.flush();
@@ -389,7 +402,7 @@ public final class OneSidedOperations {
 
         @Override
         void post0(MessageConnection connection, MemoryDomain domain) {
-            ScatterGatherList list = usualList.clear().add(local, localOffsetBytes, bytes);
+            ScatterGatherList list = usualList().add(local, localOffsetBytes, bytes);
             long address = remote.address() + offsetBytes;
             if (write) {
                 connection.oneSided().write(address, remote.key(), list, null, OUTCOME, this);
@@ -535,7 +548,7 @@ public final class OneSidedOperations {
         }
 
         final ScatterGatherList all(Bounce of) {
-            return usualList.clear().add(of.region, 0, Math.toIntExact(totalBytes));
+            return usualList().add(of.region, 0, Math.toIntExact(totalBytes));
         }
 
         @Override

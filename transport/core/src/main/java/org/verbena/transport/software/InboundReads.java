@@ -8,16 +8,23 @@ import org.jspecify.annotations.Nullable;
  * to the loop's thread.
  */
 public final class InboundReads {
+    private static final SoftwareMemory[] NO_SOURCES = {};
+    private static final boolean[] NO_FLAGS = {};
+    private static final int[] NO_NUMBERS = {};
+    private static final long[] NO_OFFSETS = {};
+
     private final int depth;
     private final int mask;
-    private final @Nullable SoftwareMemory[] sources;
-    private final boolean[] atomic;
-    private final int[] sinkStags;
-    private final long[] sinkOffsets;
-    private final long[] sourceOffsets;
-    private final int[] lengths;
-    private final int[] doneBytes;
-    private final long[] values;
+
+    // Made for the first, as the peers of most connections never read.
+    private @Nullable SoftwareMemory[] sources = NO_SOURCES;
+    private boolean[] atomic = NO_FLAGS;
+    private int[] sinkStags = NO_NUMBERS;
+    private long[] sinkOffsets = NO_OFFSETS;
+    private long[] sourceOffsets = NO_OFFSETS;
+    private int[] lengths = NO_NUMBERS;
+    private int[] doneBytes = NO_NUMBERS;
+    private long[] values = NO_OFFSETS;
     private long head;
     private long tail;
 
@@ -28,8 +35,11 @@ public final class InboundReads {
      */
     public InboundReads(int depth) {
         this.depth = depth;
-        int slots = Integer.highestOneBit(Math.max(1, depth * 2 - 1));
-        mask = slots - 1;
+        mask = Integer.highestOneBit(Math.max(1, depth * 2 - 1)) - 1;
+    }
+
+    private void makeSlots() {
+        int slots = mask + 1;
         sources = new @Nullable SoftwareMemory[slots];
         atomic = new boolean[slots];
         sinkStags = new int[slots];
@@ -82,6 +92,9 @@ public final class InboundReads {
     }
 
     private int add() {
+        if (sources.length == 0) {
+            makeSlots();
+        }
         return (int) tail++ & mask;
     }
 

@@ -9,9 +9,15 @@ import org.jspecify.annotations.Nullable;
  * thread-safe; confined to the loop's thread.
  */
 public final class Placement {
-    private final @Nullable SoftwareMemory[] regions;
-    private final long[] offsets;
-    private final int[] lengths;
+    private static final SoftwareMemory[] NO_REGIONS = {};
+    private static final long[] NO_OFFSETS = {};
+    private static final int[] NO_LENGTHS = {};
+
+    // Of as many SGEs as any message has had so far.
+    private @Nullable SoftwareMemory[] regions = NO_REGIONS;
+    private long[] offsets = NO_OFFSETS;
+    private int[] lengths = NO_LENGTHS;
+
     private final RegionView view = new RegionView();
     private long workId;
     private int capacityBytes;
@@ -21,17 +27,6 @@ public final class Placement {
     private int placedBytes;
     private boolean active;
     private boolean heldByOthers;
-
-    /**
-     * Creates one without a message in progress.
-     *
-     * @param maxSges the most SGEs
-     */
-    public Placement(int maxSges) {
-        regions = new @Nullable SoftwareMemory[maxSges];
-        offsets = new long[maxSges];
-        lengths = new int[maxSges];
-    }
 
     /**
      * Begins a message. The SGEs follow.
@@ -45,6 +40,12 @@ public final class Placement {
     public void begin(long id, int totalBytes, int sges, boolean held) {
         if (active) {
             throw new IllegalStateException("work " + id + " where " + workId + " is in progress");
+        }
+        if (regions.length == 0 || regions.length < sges) {
+            int room = Math.max(1, sges);
+            regions = new @Nullable SoftwareMemory[room];
+            offsets = new long[room];
+            lengths = new int[room];
         }
         workId = id;
         capacityBytes = totalBytes;

@@ -191,11 +191,6 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         });
     }
 
-    /** The most SGEs that a receive may have. */
-    protected final int maxReceiveSges() {
-        return sharedQueue == null ? options.maxSges() : Math.max(options.maxSges(), SoftwareReceiveQueue.MAX_SGES);
-    }
-
     /**
      * Reports the connection as established to its user.
      *

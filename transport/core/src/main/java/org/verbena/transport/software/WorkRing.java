@@ -15,7 +15,8 @@ import org.verbena.transport.spi.ScatterGatherList;
  * }</pre>
  */
 public class WorkRing {
-    private static final int FIRST_SLOTS = 16;
+    /** Most connections never have more out. */
+    private static final int FIRST_SLOTS = 2;
 
     private final int depth;
     private final int maxSges;

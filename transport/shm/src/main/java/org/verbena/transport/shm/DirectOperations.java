@@ -18,7 +18,7 @@ final class DirectOperations {
     private final RegionTable table;
     private final PeerFiles files;
     private final SendRing sends;
-    private final Placement sink;
+    private final Placement sink = new Placement();
 
     /** Where the request that was looked up is: its entry, its file and the offset there. */
     private long entry;
@@ -30,7 +30,6 @@ final class DirectOperations {
         this.table = table;
         this.files = files;
         this.sends = sends;
-        sink = new Placement(sends.maxSges());
     }
 
     /**

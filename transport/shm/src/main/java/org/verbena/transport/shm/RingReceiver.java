@@ -28,10 +28,10 @@ final class RingReceiver {
     private final SendRing sends;
     private final RingSender sender;
     private final InboundReads inboundReads;
-    private final Placement receive;
+    private final Placement receive = new Placement();
 
     /** What an answer to a read fills. */
-    private final Placement read;
+    private final Placement read = new Placement();
 
     /** Where the pieces of a write go, between two of them. */
     private @Nullable SoftwareMemory writeTarget;
@@ -73,16 +73,13 @@ final class RingReceiver {
             PeerAccess access,
             SendRing sends,
             RingSender sender,
-            InboundReads inboundReads,
-            int maxReceiveSges) {
+            InboundReads inboundReads) {
         this.ring = ring;
         this.owner = owner;
         this.access = access;
         this.sends = sends;
         this.sender = sender;
         this.inboundReads = inboundReads;
-        receive = new Placement(maxReceiveSges);
-        read = new Placement(sends.maxSges());
     }
 
     Placement receiveInProgress() {

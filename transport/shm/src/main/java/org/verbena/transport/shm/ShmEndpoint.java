@@ -175,7 +175,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         RingReader reader = new RingReader(memory, 1 - side, ringBytes);
         RingWriter writer = new RingWriter(memory, side, ringBytes);
         RingSender out = new RingSender(writer, sendRing, inboundReads, direct, depth);
-        RingReceiver in = new RingReceiver(reader, this, access, sendRing, out, inboundReads, maxReceiveSges());
+        RingReceiver in = new RingReceiver(reader, this, access, sendRing, out, inboundReads);
         Publisher publisher =
                 new Publisher(context.files(), new RegionTable(memory, Ring.table(side, ringBytes)), loop, this);
         access.publishWith(publisher);

@@ -73,7 +73,7 @@ final class FedReceiver implements RingReceiver.Owner {
         RegionTable table = new RegionTable(memory, Ring.table(0, RING_BYTES));
         direct = new DirectOperations(table, new PeerFiles(null), sends);
         sender = new RingSender(new RingWriter(memory, 1, RING_BYTES), sends, inboundReads, direct, READ_DEPTH);
-        receiver = new RingReceiver(reader, this, new PeerAccess(domain, own), sends, sender, inboundReads, MAX_SGES);
+        receiver = new RingReceiver(reader, this, new PeerAccess(domain, own), sends, sender, inboundReads);
     }
 
     static MemorySegment newMemory(Arena arena) {

@@ -45,8 +45,8 @@ final class FpduParser {
     private final OutboundReads outbound;
     private final InboundReads inbound;
     private final @Nullable CRC32C crc;
-    private final Placement receive;
-    private final Placement read;
+    private final Placement receive = new Placement();
+    private final Placement read = new Placement();
     private final RegionView writeView = new RegionView();
 
     private boolean atomics;
@@ -103,7 +103,6 @@ final class FpduParser {
      * @param sendRing whose reads wait for responses
      * @param outbound which of them
      * @param inbound the peer's reads, which the sender answers
-     * @param maxSges SGEs of a receive or read
      * @param crc computes CRCs; null if FPDUs have none
      */
     FpduParser(
@@ -113,7 +112,6 @@ final class FpduParser {
             SendRing sendRing,
             OutboundReads outbound,
             InboundReads inbound,
-            int maxSges,
             @Nullable CRC32C crc) {
         this.sink = sink;
         this.domain = domain;
@@ -122,8 +120,6 @@ final class FpduParser {
         this.outbound = outbound;
         this.inbound = inbound;
         this.crc = crc;
-        receive = new Placement(maxSges);
-        read = new Placement(maxSges);
     }
 
     /**

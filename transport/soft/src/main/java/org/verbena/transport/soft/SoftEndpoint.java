@@ -214,7 +214,6 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
                 sendRing,
                 outbound,
                 inbound,
-                maxReceiveSges(),
                 crc ? with.io().crc() : null);
         FpduStream made = new FpduStream(
                 new FpduSender(with, sendRing, crc, outbound, inbound),

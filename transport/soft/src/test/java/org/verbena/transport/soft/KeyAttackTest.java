@@ -179,7 +179,7 @@ class KeyAttackTest {
     private final class Stranger implements SegmentSink {
         private final SendRing ring = new SendRing(1, 1, 0);
         private final FpduParser parser =
-                new FpduParser(this, domain, own, ring, new OutboundReads(ring, 1), new InboundReads(1), 1, null);
+                new FpduParser(this, domain, own, ring, new OutboundReads(ring, 1), new InboundReads(1), null);
 
         private @Nullable String answer;
 

@@ -536,7 +536,7 @@ class ParserFuzzTest {
         private final InboundReads inbound = new InboundReads(READ_DEPTH);
         private final WorkRing receiveRing = new WorkRing(RECEIVES, 2);
         private final FpduParser parser =
-                new FpduParser(this, domain, own, ring, outbound, inbound, 2, withCrc ? new CRC32C() : null);
+                new FpduParser(this, domain, own, ring, outbound, inbound, withCrc ? new CRC32C() : null);
         private long nextReceive;
 
         Trial() {

@@ -6,15 +6,21 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * The regions that work requests use while they are out: a row of places for each slot of a queue. Regions that the
- * poster keeps open are not counted: that would take two writes per work request to memory that all loops share. Not
- * thread-safe; confined to the loop's thread.
+ * The regions that work requests use while they are out: a row of places for each slot of a queue. Most work requests
+ * use one. Regions that the poster keeps open are not counted: that would take two writes per work request to memory
+ * that all loops share. Not thread-safe; confined to the loop's thread.
  */
 final class HeldRegions {
     private static final Logger LOG = LoggerFactory.getLogger(HeldRegions.class);
 
     private final int maxSges;
-    private final RegisteredMemory[] regions;
+
+    /** The first region of each slot. */
+    private final RegisteredMemory[] firsts;
+
+    /** The others, a row for each slot. Made for the first work request that uses several. */
+    private RegisteredMemory[] others = new RegisteredMemory[0];
+
     private final int[] counts;
 
     /** By slot. */
@@ -22,9 +28,21 @@ final class HeldRegions {
 
     HeldRegions(int slots, int maxSges) {
         this.maxSges = maxSges;
-        regions = new RegisteredMemory[slots * maxSges];
+        firsts = new RegisteredMemory[slots];
         counts = new int[slots];
         heldByPoster = new boolean[slots];
+    }
+
+    private RegisteredMemory region(int slot, int i) {
+        return i == 0 ? firsts[slot] : others[slot * (maxSges - 1) + i - 1];
+    }
+
+    private void setRegion(int slot, int i, RegisteredMemory region) {
+        if (i == 0) {
+            firsts[slot] = region;
+        } else {
+            others[slot * (maxSges - 1) + i - 1] = region;
+        }
     }
 
     /**
@@ -35,8 +53,10 @@ final class HeldRegions {
      * @throws IllegalStateException one of them is closed
      */
     void hold(int slot, ScatterGatherList list) {
-        int first = slot * maxSges;
         int count = list.count();
+        if (count > 1 && others.length == 0) {
+            others = new RegisteredMemory[firsts.length * (maxSges - 1)];
+        }
         boolean byPoster = list.isHeldByPoster();
         heldByPoster[slot] = byPoster;
         for (int i = 0; i < count; i++) {
@@ -47,19 +67,18 @@ final class HeldRegions {
                 throw new IllegalStateException("registered memory at 0x" + Long.toHexString(region.address())
                         + " is closed: nothing can be posted with it");
             }
-            regions[first + i] = region;
+            setRegion(slot, i, region);
         }
         counts[slot] = count;
     }
 
     /** Releases what a slot holds. */
     void release(int slot) {
-        int first = slot * maxSges;
         int count = counts[slot];
         counts[slot] = 0;
-        for (int i = first; i < first + count; i++) {
-            RegisteredMemory region = regions[i];
-            regions[i] = GONE;
+        for (int i = 0; i < count; i++) {
+            RegisteredMemory region = region(slot, i);
+            setRegion(slot, i, GONE);
             if (!heldByPoster[slot]) {
                 letGo(region);
             }
@@ -78,17 +97,17 @@ final class HeldRegions {
     /** Adds what a slot holds to a list, with addresses and lengths from a row of places for each slot. */
     void addTo(ScatterGatherList list, int slot, long[] addresses, int[] lengths) {
         int first = slot * maxSges;
-        for (int i = first; i < first + counts[slot]; i++) {
-            list.addHeld(regions[i], addresses[i] - regions[i].address(), lengths[i]);
+        for (int i = 0; i < counts[slot]; i++) {
+            RegisteredMemory region = region(slot, i);
+            list.addHeld(region, addresses[first + i] - region.address(), lengths[first + i]);
         }
     }
 
     /** Forgets what a slot holds without ever releasing it: the device may still use it. */
     void forget(int slot) {
         if (heldByPoster[slot]) {
-            int first = slot * maxSges;
-            for (int i = first; i < first + counts[slot]; i++) {
-                regions[i].retain();
+            for (int i = 0; i < counts[slot]; i++) {
+                region(slot, i).retain();
             }
         }
         counts[slot] = 0;

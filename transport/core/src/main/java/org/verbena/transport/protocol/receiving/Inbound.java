@@ -12,6 +12,9 @@ import org.verbena.transport.protocol.wire.Wire;
  * connection.
  */
 public final class Inbound implements Work {
+    private static final long[] NO_ADDRESSES = {};
+    private static final int[] NO_NUMBERS = {};
+
     /** Complete: may be delivered when it is the first. */
     public boolean ready;
     /** Receives that are posted again when it is delivered. */
@@ -45,9 +48,9 @@ public final class Inbound implements Work {
     // Rendezvous.
     public boolean rendezvous;
     public int totalBytes;
-    public final long[] addresses = new long[Wire.MAX_PIECES];
-    public final int[] keys = new int[Wire.MAX_PIECES];
-    public final int[] lengths = new int[Wire.MAX_PIECES];
+    public long[] addresses = NO_ADDRESSES;
+    public int[] keys = NO_NUMBERS;
+    public int[] lengths = NO_NUMBERS;
     public int pieces;
     public int nextPiece;
     public int pieceOffset;
@@ -61,6 +64,16 @@ public final class Inbound implements Work {
     @Nullable Inbound next;
 
     public @Nullable Inbound nextRendezvous;
+
+    /** It is fetched, and has room for its pieces from now on. */
+    public void beginRendezvous() {
+        rendezvous = true;
+        if (addresses.length == 0) {
+            addresses = new long[Wire.MAX_PIECES];
+            keys = new int[Wire.MAX_PIECES];
+            lengths = new int[Wire.MAX_PIECES];
+        }
+    }
 
     /** Whether all fragments of a message have come. */
     boolean hasCome() {

@@ -122,7 +122,7 @@ public final class RendezvousReceiver {
             return "it advertised " + length + " bytes in " + payload + " bytes of pieces";
         }
         Inbound inbound = inbox.newInbound();
-        inbound.rendezvous = true;
+        inbound.beginRendezvous();
         inbound.totalBytes = length;
         inbound.pieces = count;
         inbound.receives = closing ? 0 : 1;

@@ -38,6 +38,10 @@ public final class SendLedger {
     /** The number of work requests that there is room for at first: most connections never have more outstanding. */
     private static final int FIRST_RING = 8;
 
+    private static final ByteBuf[] NO_COPIES = {};
+    private static final int[] NO_COUNTS = {};
+    private static final long[] NO_CHARGES = {};
+
     private final int maxInlineBytes;
     private final boolean completesPosted;
     private final ConnectionCounters counters;
@@ -52,11 +56,11 @@ public final class SendLedger {
 
     private @Nullable Work[] owners = new Work[0];
     /** Made for the first copy, as many connections send none. */
-    private @Nullable ByteBuf[] copies = new ByteBuf[0];
+    private @Nullable ByteBuf[] copies = NO_COPIES;
     /** How many messages a frame has bytes of, its owner being the first. Made for the first frame with several. */
-    private int[] messages = new int[0];
+    private int[] messages = NO_COUNTS;
     /** The charges of transfers. Made for the first one that is charged. */
-    private long[] charges = new long[0];
+    private long[] charges = NO_CHARGES;
 
     private int mask;
     /** Room for the most that the endpoint accepts. */
