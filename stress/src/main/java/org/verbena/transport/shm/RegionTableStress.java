@@ -18,8 +18,8 @@ public class RegionTableStress {
 
     /** A table of its own for each state, with one entry, and the memory that it opens. */
     abstract static class Base {
-        final MemorySegment memory = Arena.ofAuto().allocate(RegionTable.BYTES + 64, 64);
-        final RegionTable table = new RegionTable(memory, 0);
+        final MemorySegment memory = Arena.ofAuto().allocate(RegionTable.BYTES + 128, 64);
+        final RegionTable table = new RegionTable(memory, 0, RegionTable.BYTES + 64);
         final int number = table.add(KEY, 1, 0, 8, 0, RegionTable.READ | RegionTable.WRITE);
     }
 

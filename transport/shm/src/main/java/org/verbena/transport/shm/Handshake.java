@@ -15,7 +15,7 @@ import org.verbena.transport.spi.EndpointOptions;
  * answer. Each begins with its length.
  */
 final class Handshake {
-    private static final long MAGIC = 0x5645_5242_534d_3033L; // VERBSM03
+    private static final long MAGIC = 0x5645_5242_534d_3034L; // VERBSM04
 
     /** Bits that differ between versions: two digits of text. */
     private static final long VERSION_BITS = 0xffff;

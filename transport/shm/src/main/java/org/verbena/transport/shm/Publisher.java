@@ -2,12 +2,16 @@ package org.verbena.transport.shm;
 
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.software.DirectAccess;
 import org.verbena.transport.software.SoftwareMemory;
@@ -18,6 +22,8 @@ import org.verbena.transport.software.SoftwareMemory;
  * peer. Any thread.
  */
 final class Publisher implements DirectAccess {
+    private static final Logger LOG = LoggerFactory.getLogger(Publisher.class);
+
     private final SharedFiles files;
     private final RegionTable table;
     private final EventExecutor loop;
@@ -29,17 +35,25 @@ final class Publisher implements DirectAccess {
     /** Between two checks by the loop of whether a peer has left. */
     private static final int MILLIS_BETWEEN_CHECKS = 1;
 
-    /** Under the lock, as all that follows: what is open. */
-    private final Map<SoftwareMemory, Opening> entries = new HashMap<>();
+    // Under the lock, as all that follows. Maps are made for the first, as most connections open no memory.
+
+    /** What is open. */
+    private Map<SoftwareMemory, Opening> entries = Collections.emptyMap();
 
     /** Memory that is closed while the peer is writing it, and when it was closed. */
-    private final Map<SoftwareMemory, Long> visits = new HashMap<>();
+    private Map<SoftwareMemory, Long> visits = Collections.emptyMap();
 
     /** The connection has ended: frees the table once nothing in it matters any more. */
     private @Nullable Runnable whenUnused;
 
-    private final Map<SharedFiles.Entry, Runnable> announced = new HashMap<>();
+    private Map<SharedFiles.Entry, Runnable> announced = Collections.emptyMap();
     private boolean closed;
+
+    /** The table has had entries since its memory was given back. */
+    private boolean isTableUsed;
+
+    /** The table has had new entries since the last tick. */
+    private boolean isTableInUse;
 
     /** An entry of the table. */
     private record Opening(int number, boolean isWritable) {}
@@ -69,7 +83,7 @@ final class Publisher implements DirectAccess {
         }
         if (!announced.containsKey(file)) {
             Runnable whenFreed = () -> onFreed(file);
-            announced.put(file, whenFreed);
+            announced = with(announced, file, whenFreed);
             onLoop(() -> announcer.announce(file.number, file.file.descriptor(), file.lengthBytes, file.isWritable));
             file.whenFreed(whenFreed);
             return false;
@@ -83,9 +97,17 @@ final class Publisher implements DirectAccess {
                 memory.address() - file.address,
                 rights);
         if (entry >= 0) {
-            entries.put(memory, new Opening(entry, (rights & ~RegionTable.READ) != 0));
+            entries = with(entries, memory, new Opening(entry, (rights & ~RegionTable.READ) != 0));
+            isTableUsed = true;
+            isTableInUse = true;
         }
         return entry >= 0;
+    }
+
+    private static <K, V> Map<K, V> with(Map<K, V> map, K key, V value) {
+        Map<K, V> grown = map instanceof HashMap ? map : new HashMap<>();
+        grown.put(key, value);
+        return grown;
     }
 
     @Override
@@ -99,7 +121,7 @@ final class Publisher implements DirectAccess {
     private void remove(SoftwareMemory memory, Opening entry) {
         table.remove(entry.number);
         if (entry.isWritable && table.isVisited(memory.remoteKey())) {
-            visits.put(memory, System.nanoTime());
+            visits = with(visits, memory, System.nanoTime());
         }
     }
 
@@ -149,6 +171,20 @@ final class Publisher implements DirectAccess {
             });
         } catch (RejectedExecutionException ended) {
             whenLeft(memory, action);
+        }
+    }
+
+    /** Time has passed: gives the table's memory back if nothing was opened meanwhile, and nothing is open. */
+    synchronized void onTick() {
+        boolean isIdle = !isTableInUse;
+        isTableInUse = false;
+        if (isTableUsed && isIdle && entries.isEmpty() && !closed) {
+            isTableUsed = false;
+            try {
+                table.giveBack();
+            } catch (IOException e) {
+                LOG.debug("an idle connection keeps the pages of its table", e);
+            }
         }
     }
 

@@ -1,8 +1,10 @@
 package org.verbena.transport.shm;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import org.verbena.transport.shm.ffm.SharedFile;
 
 /**
  * What the peer of a connection may access by itself, in the connection's file. Its owner writes it, and bases no
@@ -10,12 +12,17 @@ import java.lang.invoke.VarHandle;
  *
  * <pre>{@code
  * entry: key, 0 if free | number of the file | address | length | offset in the file | rights
- * behind all entries: the visit, the key of what the peer is writing just now
  * }</pre>
+ *
+ * <p>Apart from the entries there is the visit: the key of what the peer is writing just now.
  *
  * <p>An entry belongs to its key if the key is the same before and after the entry, and what it opens, are read. A peer
  * that writes sets the visit first, and then checks the key once more; an owner removes the key first, and then checks
  * for a visit: one of the two sees the other.
+ *
+ * <p>Most connections never open any memory, and their tables take none. An owner gives the pages of a table without
+ * entries back: a peer that looks for a key then finds zeros, which are no entry. The visit is elsewhere, since the
+ * peer may write it at any time.
  */
 final class RegionTable {
     private static final int ENTRIES = 256;
@@ -24,9 +31,8 @@ final class RegionTable {
     /** A key that finds none of so many entries free is not published. */
     private static final int PROBES = 8;
 
-    private static final int VISIT = ENTRIES * ENTRY_BYTES;
-
-    static final int BYTES = VISIT + ENTRY_BYTES;
+    /** Whole pages of 4 KiB, which begin where a page does. */
+    static final int BYTES = ENTRIES * ENTRY_BYTES;
 
     static final int READ = 1;
     static final int WRITE = 2;
@@ -42,16 +48,24 @@ final class RegionTable {
 
     private final MemorySegment memory;
     private final long base;
+    private final long visit;
 
     /**
      * A view.
      *
      * @param memory the connection's file
      * @param base where the table begins
+     * @param visit where the visit is
      */
-    RegionTable(MemorySegment memory, long base) {
+    RegionTable(MemorySegment memory, long base, long visit) {
         this.memory = memory;
         this.base = base;
+        this.visit = visit;
+    }
+
+    /** A view of the table of a side: 0 is the one that connected. */
+    static RegionTable of(MemorySegment memory, int side, int ringBytes) {
+        return new RegionTable(memory, Ring.table(side, ringBytes), Ring.control(side) + Ring.VISIT);
     }
 
     private long entry(int key, int probe) {
@@ -91,13 +105,22 @@ final class RegionTable {
     }
 
     /**
+     * Owner, while there are no entries: gives the memory of the table back to the system.
+     *
+     * @throws IOException the kernel refuses
+     */
+    void giveBack() throws IOException {
+        SharedFile.removePages(memory.asSlice(base, BYTES));
+    }
+
+    /**
      * Owner, once the entry is removed: whether the peer claims to be still writing. It may claim so at any time and
      * for any key, so no wait for it is without a limit, on a loop, or with a lock.
      *
      * @param key of an entry that gave the right to write
      */
     boolean isVisited(int key) {
-        return (int) INT.getVolatile(memory, base + VISIT) == key;
+        return (int) INT.getVolatile(memory, visit) == key;
     }
 
     /**
@@ -106,7 +129,7 @@ final class RegionTable {
      * @return false if the entry is gone; then nothing has begun
      */
     boolean enter(long at, int key) {
-        INT.setVolatile(memory, base + VISIT, key);
+        INT.setVolatile(memory, visit, key);
         VarHandle.fullFence();
         if ((int) INT.getVolatile(memory, at) == key) {
             return true;
@@ -117,7 +140,7 @@ final class RegionTable {
 
     /** Peer: ends writing. */
     void exit() {
-        INT.setRelease(memory, base + VISIT, 0);
+        INT.setRelease(memory, visit, 0);
     }
 
     /**

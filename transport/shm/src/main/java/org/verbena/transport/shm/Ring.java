@@ -5,15 +5,18 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * How one direction of a connection lies in shared memory: a queue of records with one writer and one reader, in two
+ * How a connection lies in shared memory. Each direction is a queue of records with one writer and one reader, in two
  * processes.
  *
  * <pre>{@code
- * tail | head | the reader sleeps | the writer waits | data: a power of two of bytes
+ * file:    control 0, control 1: one page | data 0 | data 1 | table 0 | table 1
  *
- * data:  ... | header 32 | payload, padded to 32 | header 32 | payload | ...   used round and round
- * header: payload bytes, opcode, flags | key, word | address | total bytes, id
+ * control: tail | head | the reader sleeps | the writer waits | secret | the visit of the side's table
+ * data:    ... | header 32 | payload, padded to 32 | header 32 | payload | ...   used round and round
+ * header:  payload bytes, opcode, flags | key, word | address | total bytes, id
  * }</pre>
+ *
+ * <p>What an idle connection needs is together in one page: a page is the least that the kernel provides.
  *
  * <p>Positions only grow; what is not between head and tail is the writer's. The peer may write anything anywhere at
  * any time: a reader copies a header before it checks it, and each side keeps its own positions outside of the memory.
@@ -34,7 +37,11 @@ final class Ring {
     /** Of the first direction: with it the connecting side proves that the file is its own. */
     static final int SECRET = 512;
 
-    static final int CONTROL_BYTES = 4096;
+    /** See {@link RegionTable}. */
+    static final int VISIT = 640;
+
+    /** Of one direction. */
+    private static final int CONTROL_BYTES = 2048;
 
     static final int MIN_BYTES = 16 << 10;
     static final int MAX_BYTES = 64 << 20;
@@ -91,12 +98,17 @@ final class Ring {
 
     /** Where the table of a side begins: 0 is the one that connected. */
     static long table(int side, int ringBytes) {
-        return base(2, ringBytes) + (long) side * RegionTable.BYTES;
+        return data(2, ringBytes) + (long) side * RegionTable.BYTES;
     }
 
-    /** Where a direction begins: 0 is from the side that connected to the side that accepted. */
-    static long base(int direction, int ringBytes) {
-        return direction * ((long) CONTROL_BYTES + ringBytes);
+    /** Where the control of a direction begins: 0 is from the side that connected to the side that accepted. */
+    static long control(int direction) {
+        return direction * (long) CONTROL_BYTES;
+    }
+
+    /** Where the data of a direction begins. */
+    static long data(int direction, int ringBytes) {
+        return control(2) + direction * (long) ringBytes;
     }
 
     static void putSecret(MemorySegment memory, long high, long low) {

@@ -10,7 +10,7 @@ import java.lang.invoke.VarHandle;
  */
 final class RingReader {
     private final MemorySegment memory;
-    private final long base;
+    private final long control;
     private final long data;
     private final int size;
     private long head;
@@ -30,14 +30,14 @@ final class RingReader {
 
     RingReader(MemorySegment memory, int direction, int ringBytes) {
         this.memory = memory;
-        base = Ring.base(direction, ringBytes);
-        data = base + Ring.CONTROL_BYTES;
+        control = Ring.control(direction);
+        data = Ring.data(direction, ringBytes);
         size = ringBytes;
     }
 
     /** Whether there is a record. */
     boolean hasMore() {
-        return head != tail || Ring.position(memory, base + Ring.TAIL) != tail;
+        return head != tail || Ring.position(memory, control + Ring.TAIL) != tail;
     }
 
     /**
@@ -70,7 +70,7 @@ final class RingReader {
     }
 
     private boolean look() {
-        long now = Ring.position(memory, base + Ring.TAIL);
+        long now = Ring.position(memory, control + Ring.TAIL);
         if (now == tail) {
             return false;
         }
@@ -142,12 +142,12 @@ final class RingReader {
             return false;
         }
         released = head;
-        Ring.publish(memory, base + Ring.HEAD, head);
+        Ring.publish(memory, control + Ring.HEAD, head);
         VarHandle.fullFence();
-        if (!Ring.isSet(memory, base + Ring.WAITS)) {
+        if (!Ring.isSet(memory, control + Ring.WAITS)) {
             return false;
         }
-        Ring.set(memory, base + Ring.WAITS, false);
+        Ring.set(memory, control + Ring.WAITS, false);
         return true;
     }
 
@@ -155,6 +155,6 @@ final class RingReader {
      * Sets whether the writer has to wake this side for its next record; call {@link #hasMore} once more then.
      */
     void setSleeping(boolean value) {
-        Ring.set(memory, base + Ring.SLEEPS, value);
+        Ring.set(memory, control + Ring.SLEEPS, value);
     }
 }

@@ -29,8 +29,8 @@ import org.verbena.transport.shm.ffm.SharedFile;
  *
  * <pre>{@code
  * | kept  | given back, if the burst went |
- * |       | beyond here                   |
- * 0     8 KiB    16 KiB                  size
+ * |       | beyond what is kept           |
+ * 0     4 KiB                            size
  * }</pre>
  *
  * <p>They are zeros then, which mean nothing: a reader reads no further than the tail, and only the writer writes into
@@ -44,19 +44,19 @@ import org.verbena.transport.shm.ffm.SharedFile;
 final class RingWriter {
     private static final Logger LOG = LoggerFactory.getLogger(RingWriter.class);
 
-    /** An empty ring begins again from here on: two pages, less than which is not worth it. */
-    private static final int REWIND_BYTES = 8 << 10;
+    /**
+     * An empty ring begins again from here on, so that the messages of a connection with little to say, and the padding
+     * behind them, are in one page. An earlier beginning would cost more paddings.
+     */
+    private static final int REWIND_BYTES = 3 << 10;
 
     /**
      * Written between two checks of whether the ring is empty: a check may fetch the line from the reader's processor.
      */
     private static final int BYTES_BETWEEN_CHECKS = 2 << 10;
 
-    /** What an idle ring keeps: what a connection with little to say uses anyway. */
-    private static final int KEPT_BYTES = REWIND_BYTES;
-
-    /** An idle ring that used no more keeps its pages: messages of up to a page stay below, one at a time. */
-    private static final int MOST_IDLE_BYTES = 2 * KEPT_BYTES;
+    /** What an idle ring keeps: what a connection with little to say uses anyway, so that nothing is given back. */
+    static final int KEPT_BYTES = 4 << 10;
 
     /** The system call, which tests replace. */
     @FunctionalInterface
@@ -66,7 +66,7 @@ final class RingWriter {
 
     private final PageRemover pages;
     private final MemorySegment memory;
-    private final long base;
+    private final long control;
     private final long data;
     private final int size;
     private final int maxPayloadBytes;
@@ -101,8 +101,8 @@ final class RingWriter {
     RingWriter(MemorySegment memory, int direction, int ringBytes, PageRemover pages) {
         this.pages = pages;
         this.memory = memory;
-        base = Ring.base(direction, ringBytes);
-        data = base + Ring.CONTROL_BYTES;
+        control = Ring.control(direction);
+        data = Ring.data(direction, ringBytes);
         size = ringBytes;
         // Several pieces fit, so that the peer copies one out while the next is copied in.
         maxPayloadBytes = ringBytes / 4;
@@ -131,6 +131,7 @@ final class RingWriter {
         if (skipped > 0) {
             record = data + at;
             header(Ring.PADDING, 0, skipped - Ring.HEADER_BYTES, 0, 0, 0, 0, 0);
+            noteUse(record + Ring.HEADER_BYTES);
             tail += skipped;
             free -= skipped;
             at = 0;
@@ -154,7 +155,7 @@ final class RingWriter {
     }
 
     private void look() {
-        long now = Ring.position(memory, base + Ring.HEAD);
+        long now = Ring.position(memory, control + Ring.HEAD);
         // A peer that claims to have read what was never written, or to have unread something, is not believed.
         if (now - head < 0 || now - tail > 0) {
             throw new RingException("the peer's read position " + now + " is not within " + head + " to " + tail);
@@ -176,8 +177,12 @@ final class RingWriter {
         header(opcode, flags, payloadBytes, key, word, address, totalBytes, id);
         int bytes = Ring.recordBytes(payloadBytes);
         tail += bytes;
-        if (record + bytes > furthest) {
-            furthest = record + bytes;
+        noteUse(record + bytes);
+    }
+
+    private void noteUse(long end) {
+        if (end > furthest) {
+            furthest = end;
         }
     }
 
@@ -199,7 +204,7 @@ final class RingWriter {
             return false;
         }
         published = tail;
-        Ring.publish(memory, base + Ring.TAIL, tail);
+        Ring.publish(memory, control + Ring.TAIL, tail);
         return true;
     }
 
@@ -209,10 +214,10 @@ final class RingWriter {
     boolean wakeReader() {
         // The reader sets that it sleeps, and then checks once more: one of the two sees the other.
         VarHandle.fullFence();
-        if (!Ring.isSet(memory, base + Ring.SLEEPS)) {
+        if (!Ring.isSet(memory, control + Ring.SLEEPS)) {
             return false;
         }
-        Ring.set(memory, base + Ring.SLEEPS, false);
+        Ring.set(memory, control + Ring.SLEEPS, false);
         return true;
     }
 
@@ -220,10 +225,7 @@ final class RingWriter {
     void onTick() {
         boolean isIdle = tail == tailAtTick;
         tailAtTick = tail;
-        if (isIdle
-                && furthest > data + MOST_IDLE_BYTES
-                && !refused
-                && Ring.position(memory, base + Ring.HEAD) == tail) {
+        if (isIdle && furthest > data + KEPT_BYTES && !refused && Ring.position(memory, control + Ring.HEAD) == tail) {
             giveBack();
         }
     }
@@ -255,7 +257,7 @@ final class RingWriter {
 
     /** Whether the reader has read on since the last {@link #claim} that failed. */
     boolean hasMoreRoom() {
-        return Ring.position(memory, base + Ring.HEAD) != head;
+        return Ring.position(memory, control + Ring.HEAD) != head;
     }
 
     /**
@@ -265,7 +267,7 @@ final class RingWriter {
      */
     boolean awaitRoom() {
         waits = true;
-        Ring.set(memory, base + Ring.WAITS, true);
+        Ring.set(memory, control + Ring.WAITS, true);
         VarHandle.fullFence();
         return !hasMoreRoom();
     }
@@ -274,7 +276,7 @@ final class RingWriter {
     void endWait() {
         if (waits) {
             waits = false;
-            Ring.set(memory, base + Ring.WAITS, false);
+            Ring.set(memory, control + Ring.WAITS, false);
         }
     }
 }

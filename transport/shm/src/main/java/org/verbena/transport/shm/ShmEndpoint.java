@@ -171,13 +171,12 @@ final class ShmEndpoint extends SoftwareEndpoint
         int side = initiator ? 0 : 1;
         PeerFiles peerFiles = new PeerFiles(peer);
         DirectOperations direct =
-                new DirectOperations(new RegionTable(memory, Ring.table(1 - side, ringBytes)), peerFiles, sendRing);
+                new DirectOperations(RegionTable.of(memory, 1 - side, ringBytes), peerFiles, sendRing);
         RingReader reader = new RingReader(memory, 1 - side, ringBytes);
         RingWriter writer = new RingWriter(memory, side, ringBytes);
         RingSender out = new RingSender(writer, sendRing, inboundReads, direct, depth);
         RingReceiver in = new RingReceiver(reader, this, access, sendRing, out, inboundReads);
-        Publisher publisher =
-                new Publisher(context.files(), new RegionTable(memory, Ring.table(side, ringBytes)), loop, this);
+        Publisher publisher = new Publisher(context.files(), RegionTable.of(memory, side, ringBytes), loop, this);
         access.publishWith(publisher);
         Ringer ringer = new Ringer(writer, peer);
         Control control = new Control(peerFiles, ringer);
@@ -499,6 +498,7 @@ final class ShmEndpoint extends SoftwareEndpoint
             return;
         }
         now.out.onTick();
+        now.publisher.onTick();
         if (!now.out.isOwed() || progress) {
             progress = false;
             stalledTicks = 0;

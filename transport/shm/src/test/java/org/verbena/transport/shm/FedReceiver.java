@@ -23,7 +23,7 @@ final class FedReceiver implements RingReceiver.Owner {
     static final int READ_DEPTH = 8;
     static final int RECEIVE_BYTES = 600;
     private static final int MAX_SGES = 2;
-    private static final long DATA = Ring.base(0, RING_BYTES) + Ring.CONTROL_BYTES;
+    private static final long DATA = Ring.data(0, RING_BYTES);
 
     final MemorySegment memory;
     final SendRing sends = new SendRing(READ_DEPTH, MAX_SGES, 0);
@@ -70,7 +70,7 @@ final class FedReceiver implements RingReceiver.Owner {
             posted.add(i, list);
         }
         reader = new RingReader(memory, 0, RING_BYTES);
-        RegionTable table = new RegionTable(memory, Ring.table(0, RING_BYTES));
+        RegionTable table = RegionTable.of(memory, 0, RING_BYTES);
         direct = new DirectOperations(table, new PeerFiles(null), sends);
         sender = new RingSender(new RingWriter(memory, 1, RING_BYTES), sends, inboundReads, direct, READ_DEPTH);
         receiver = new RingReceiver(reader, this, new PeerAccess(domain, own), sends, sender, inboundReads);
@@ -83,7 +83,7 @@ final class FedReceiver implements RingReceiver.Owner {
     /** Has both rings begin as new ones; what is in them stays. */
     static void reset(MemorySegment memory) {
         for (int direction = 0; direction < 2; direction++) {
-            memory.asSlice(Ring.base(direction, RING_BYTES), 512).fill((byte) 0);
+            memory.asSlice(Ring.control(direction), 512).fill((byte) 0);
         }
     }
 
@@ -106,7 +106,7 @@ final class FedReceiver implements RingReceiver.Owner {
 
     /** Whether a record fits, in one piece and before the data's end. */
     boolean fits(Rec record) {
-        long head = Ring.position(memory, Ring.base(0, RING_BYTES) + Ring.HEAD);
+        long head = Ring.position(memory, Ring.control(0) + Ring.HEAD);
         return record.bytes() <= Math.min(RING_BYTES - (tail - head), untilEnd());
     }
 
@@ -121,7 +121,7 @@ final class FedReceiver implements RingReceiver.Owner {
 
     /** Has the receiver handle what was written. */
     void turn() {
-        Ring.publish(memory, Ring.base(0, RING_BYTES) + Ring.TAIL, tail);
+        Ring.publish(memory, Ring.control(0) + Ring.TAIL, tail);
         try {
             while (isOpen() && receiver.turn() > 0) {
                 boolean unused = reader.release();
@@ -129,7 +129,7 @@ final class FedReceiver implements RingReceiver.Owner {
                     sender.pump();
                     unused = sender.publish();
                     // The peer reads all answers at once.
-                    Ring.publish(memory, Ring.base(1, RING_BYTES) + Ring.HEAD, sent());
+                    Ring.publish(memory, Ring.control(1) + Ring.HEAD, sent());
                 }
             }
         } catch (RingException | IllegalStateException | RingSender.RefusedException e) {
@@ -138,7 +138,7 @@ final class FedReceiver implements RingReceiver.Owner {
     }
 
     private long sent() {
-        return Ring.position(memory, Ring.base(1, RING_BYTES) + Ring.TAIL);
+        return Ring.position(memory, Ring.control(1) + Ring.TAIL);
     }
 
     /** What has been taken from the queue is reported, or in progress: nothing else may be missing from it. */

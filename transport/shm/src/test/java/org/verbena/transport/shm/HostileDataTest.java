@@ -86,8 +86,8 @@ class HostileDataTest {
             }
             boolean unused = writer.publish();
             // It waited for room, and slept.
-            Ring.set(memory, Ring.base(0, RING_BYTES) + Ring.WAITS, true);
-            Ring.set(memory, Ring.base(1, RING_BYTES) + Ring.SLEEPS, true);
+            Ring.set(memory, Ring.control(0) + Ring.WAITS, true);
+            Ring.set(memory, Ring.control(1) + Ring.SLEEPS, true);
             attacker.socket.close();
             block.end();
             assertThat(victim.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
@@ -137,14 +137,11 @@ class HostileDataTest {
             Handshake.Reader reader = new Handshake.Reader();
             assertThat(reader.read(attacker.socket)).as("the answer").isNotNull();
             MemorySegment memory = attacker.memory();
-            long sleeps = Ring.base(1, RING_BYTES) + Ring.SLEEPS;
+            long sleeps = Ring.control(1) + Ring.SLEEPS;
             // Each message to a peer that sleeps is a byte on the socket: more than it takes.
             for (int i = 0; i < 2_000; i++) {
                 Ring.set(memory, sleeps, true);
-                Ring.publish(
-                        memory,
-                        Ring.base(1, RING_BYTES) + Ring.HEAD,
-                        Ring.position(memory, Ring.base(1, RING_BYTES) + Ring.TAIL));
+                Ring.publish(memory, Ring.control(1) + Ring.HEAD, Ring.position(memory, Ring.control(1) + Ring.TAIL));
                 victim.send(send(i));
                 assertThat(victim.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
             }
@@ -163,11 +160,11 @@ class HostileDataTest {
 
     /** The keys that the victim has published, which is what the peer can read. */
     private static boolean isPublished(MemorySegment memory, int key) {
-        return new RegionTable(memory, Ring.table(1, RING_BYTES)).find(key) >= 0;
+        return RegionTable.of(memory, 1, RING_BYTES).find(key) >= 0;
     }
 
     private static void setVisit(MemorySegment memory, int key) {
-        memory.set(ValueLayout.JAVA_INT_UNALIGNED, Ring.table(1, RING_BYTES) + RegionTable.BYTES - 64, key);
+        memory.set(ValueLayout.JAVA_INT_UNALIGNED, Ring.control(1) + Ring.VISIT, key);
     }
 
     /** Registers memory until it is opened to the peer: the first time its file is announced. */

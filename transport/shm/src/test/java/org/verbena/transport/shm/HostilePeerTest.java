@@ -147,7 +147,7 @@ class HostilePeerTest {
 
     /** Records whose fields are extreme or random, behind a position that says they are there. */
     private static void scribble(MemorySegment memory, SplittableRandom random, int round) {
-        long data = Ring.base(0, RING_BYTES) + Ring.CONTROL_BYTES;
+        long data = Ring.data(0, RING_BYTES);
         long at = 0;
         while (at < RING_BYTES) {
             int payload = switch (random.nextInt(4)) {
@@ -169,8 +169,8 @@ class HostilePeerTest {
             case 2 -> random.nextInt(RING_BYTES);
             default -> (long) random.nextInt(RING_BYTES / 32) * 32;
         };
-        Ring.publish(memory, Ring.base(0, RING_BYTES) + Ring.TAIL, tail);
-        Ring.publish(memory, Ring.base(1, RING_BYTES) + Ring.HEAD, random.nextBoolean() ? 0 : random.nextLong());
+        Ring.publish(memory, Ring.control(0) + Ring.TAIL, tail);
+        Ring.publish(memory, Ring.control(1) + Ring.HEAD, random.nextBoolean() ? 0 : random.nextLong());
         for (long field = Ring.table(0, RING_BYTES); field < Ring.table(1, RING_BYTES); field += 8) {
             memory.set(ValueLayout.JAVA_LONG, field, random.nextLong());
         }
@@ -183,7 +183,7 @@ class HostilePeerTest {
             attacker.request(fixture.address);
             RecordingEndpointHandler victim = fixture.accept();
             MemorySegment memory = attacker.memory();
-            long data = Ring.base(0, RING_BYTES) + Ring.CONTROL_BYTES;
+            long data = Ring.data(0, RING_BYTES);
             for (long at = 0; at < RING_BYTES; at += Ring.HEADER_BYTES) {
                 memory.set(ValueLayout.JAVA_LONG, data + at, 0); // padding of no bytes
             }
@@ -191,9 +191,9 @@ class HostilePeerTest {
             Thread writer = Thread.ofPlatform().start(() -> {
                 long tail = 0;
                 while (!over.get()) {
-                    long head = Ring.position(memory, Ring.base(0, RING_BYTES) + Ring.HEAD);
+                    long head = Ring.position(memory, Ring.control(0) + Ring.HEAD);
                     tail = Math.max(tail, head + RING_BYTES / 2);
-                    Ring.publish(memory, Ring.base(0, RING_BYTES) + Ring.TAIL, tail);
+                    Ring.publish(memory, Ring.control(0) + Ring.TAIL, tail);
                 }
             });
             try {

@@ -61,7 +61,7 @@ class LostWakeUpTest {
         }
 
         long field(int field) {
-            return Ring.base(1, RING_BYTES) + field;
+            return Ring.control(1) + field;
         }
 
         long get(int position) {
@@ -99,7 +99,7 @@ class LostWakeUpTest {
             Patience.until(
                     "the loop sleeps",
                     () -> page == null
-                            ? Ring.isSet(memory, Ring.base(0, RING_BYTES) + Ring.SLEEPS)
+                            ? Ring.isSet(memory, Ring.control(0) + Ring.SLEEPS)
                             : !Doorbell.isRung(page, 0) && page.get(ValueLayout.JAVA_LONG, 0) != 0);
         }
     }

@@ -8,7 +8,8 @@ import org.junit.jupiter.api.Test;
 class RegionTableTest {
     private static final int KEY = 0x1234_5678;
 
-    private final RegionTable table = new RegionTable(Arena.ofAuto().allocate(RegionTable.BYTES, 64), 0);
+    private final RegionTable table =
+            new RegionTable(Arena.ofAuto().allocate(RegionTable.BYTES + 64, 64), 0, RegionTable.BYTES);
 
     private int add(int key) {
         return table.add(key, 1, 0x1000, 4096, 0, RegionTable.WRITE);

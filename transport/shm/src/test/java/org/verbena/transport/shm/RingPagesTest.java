@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -11,12 +12,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.ffm.Errno;
 import org.verbena.transport.ffm.ErrnoException;
 import org.verbena.transport.ffm.MappedMemory;
@@ -29,8 +35,11 @@ import org.verbena.transport.spi.WorkRequest;
 @Timeout(240)
 class RingPagesTest {
 
-    /** Two pages for the positions, and a few for the data of each direction. */
-    private static final long FEW_KIB = 64;
+    /** What an idle connection keeps: a page for the positions, and one for the data of each direction. */
+    static final long IDLE_KIB = 12;
+
+    /** The name of a connection's file. */
+    static final String RING = "/memfd:verbena (deleted)";
 
     private static final int RING_BYTES = 64 << 10;
 
@@ -55,8 +64,50 @@ class RingPagesTest {
             Pair pair = fixture.connect();
             RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
             ping(pair, memory, 4096, 64);
+            assertIdle();
             ping(pair, memory, 256, 4096);
-            assertFewPages();
+            fixture.tick();
+            fixture.tick();
+            assertIdle();
+            pair.client().awaitPrepared().disconnect();
+        }
+    }
+
+    /** As messages by rendezvous are: opened, read by the peer, and closed. */
+    @Test
+    void anIdleConnectionGivesBackItsTable() throws IOException {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            Pair pair = fixture.connect();
+            RegisteredMemory to = fixture.region(4096, Access.LOCAL_WRITE);
+            Set<Access> rights = Set.of(Access.REMOTE_READ);
+            MemorySegment from = fixture.provider.memoryDomain().allocate(fixture.arena, 4096, rights);
+            MemoryDomain own = pair.server().awaitPrepared().connectionMemory();
+            for (int round = 0; round < 3; round++) {
+                for (int i = 0; i < 200; i++) {
+                    from.set(ValueLayout.JAVA_INT, 0, i);
+                    try (RegisteredMemory opened = own.register(from, rights)) {
+                        WorkRequest read = new WorkRequest(1).asRead(i, 0, opened.address(), opened.remoteKey());
+                        read.buffers().add(to, 0, 4096);
+                        pair.client().send(read);
+                        assertThat(pair.client().awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+                    }
+                    assertThat(to.segment().get(ValueLayout.JAVA_INT, 0)).isEqualTo(i);
+                }
+                assertThat(ringKib())
+                        .as("while it is used")
+                        .allSatisfy(kib -> assertThat(kib).isGreaterThan(IDLE_KIB));
+                try (RegisteredMemory open = own.register(from, rights)) {
+                    fixture.tick();
+                    fixture.tick();
+                    assertThat(ringKib())
+                            .as("while memory is open")
+                            .allSatisfy(kib -> assertThat(kib).isGreaterThan(IDLE_KIB));
+                    assertThat(open.isClosed()).isFalse();
+                }
+                fixture.tick();
+                fixture.tick();
+                assertIdle();
+            }
             pair.client().awaitPrepared().disconnect();
         }
     }
@@ -116,17 +167,17 @@ class RingPagesTest {
             Bursts bursts = new Bursts(fixture, 4 << 20);
             for (int i = 0; i < 3; i++) {
                 bursts.burst(0);
-                assertThat(residentKib())
+                assertThat(ringKib())
                         .hasSize(2)
                         .allSatisfy(kib -> assertThat(kib)
                                 .as("KiB in memory after a burst")
-                                .isGreaterThan(2 * FEW_KIB));
+                                .isGreaterThan(10 * IDLE_KIB));
                 bursts.idle();
-                assertFewPages();
+                assertIdle();
                 RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
                 ping(bursts.pair, memory, 64, 4096);
                 bursts.idle();
-                assertFewPages();
+                assertIdle();
             }
             bursts.pair.client().awaitPrepared().disconnect();
         }
@@ -143,23 +194,32 @@ class RingPagesTest {
         }
     }
 
-    private static void assertFewPages() throws IOException {
-        assertThat(residentKib())
-                .as("KiB of the rings in memory, as each end has mapped them")
+    private static void assertIdle() {
+        assertThat(ringKib())
+                .as("KiB of the connection in memory, as each end has mapped it")
                 .hasSize(2)
-                .allSatisfy(kib -> assertThat(kib).isLessThanOrEqualTo(FEW_KIB));
+                .allSatisfy(kib -> assertThat(kib).isLessThanOrEqualTo(IDLE_KIB));
     }
 
-    /** Of each mapping of a ring. */
-    private static List<Long> residentKib() throws IOException {
+    private static List<Long> ringKib() {
+        return residentKib(name -> name.equals(RING));
+    }
+
+    /** How much of each mapping of such files is in memory. */
+    static List<Long> residentKib(Predicate<String> files) {
         List<Long> found = new ArrayList<>();
-        boolean isRing = false;
-        for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
-            if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
-                isRing = line.contains("memfd:verbena (deleted)");
-            } else if (isRing && line.startsWith("Rss:")) {
-                found.add(Long.parseLong(line.replaceAll("\\D", "")));
+        boolean isSought = false;
+        try (Stream<String> lines = Files.lines(Path.of("/proc/self/smaps"))) {
+            for (String line : (Iterable<String>) lines::iterator) {
+                if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
+                    int name = line.indexOf('/');
+                    isSought = name >= 0 && files.test(line.substring(name));
+                } else if (isSought && line.startsWith("Rss:")) {
+                    found.add(Long.parseLong(line.replaceAll("\\D", "")));
+                }
             }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
         return found;
     }
@@ -222,19 +282,20 @@ class RingPagesTest {
             ring.ticks(5);
             assertThat(ring.removed).hasSize(1);
             MemorySegment range = ring.removed.getFirst();
-            long data = ring.memory.address() + Ring.base(1, RING_BYTES) + Ring.CONTROL_BYTES;
-            assertThat(range.address()).isEqualTo(data + (8 << 10));
+            long data = ring.memory.address() + Ring.data(1, RING_BYTES);
+            assertThat(range.address()).isEqualTo(data + RingWriter.KEPT_BYTES);
             assertThat(range.address() + range.byteSize()).isEqualTo(data + RING_BYTES);
             for (int i = 0; i < 100; i++) {
                 ring.write(1);
                 assertThat(ring.read()).isOne();
                 ring.ticks(2);
             }
-            assertThat(ring.removed).as("after a message now and then").hasSize(1);
+            // The first of them begins again at the start, with a padding behind the burst.
+            assertThat(ring.removed).as("after a message now and then").hasSize(2);
             ring.write(40);
             assertThat(ring.read()).isEqualTo(40);
             ring.ticks(2);
-            assertThat(ring.removed).as("after another burst").hasSize(2);
+            assertThat(ring.removed).as("after another burst").hasSize(3);
         }
     }
 
