@@ -6,17 +6,28 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.AttributeKey;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.verbena.transport.MessageStatistics;
 
 /**
  * The clients of {@link ManyChannelsSuite}: a process of its own. Opens many channels, then sends on each, and checks
- * what comes back.
+ * what comes back. Meanwhile it counts the frames of requests and their replies.
  */
 final class CrowdClients {
+    private static final int REQUEST_BYTES = 64;
+
+    /** How many replies a channel awaits. */
+    private static final AttributeKey<AtomicInteger> LEFT = AttributeKey.valueOf(CrowdClients.class, "LEFT");
+
+    /** Counted down when it has the last. */
+    private static final AttributeKey<CountDownLatch> OVER = AttributeKey.valueOf(CrowdClients.class, "OVER");
+
     private CrowdClients() {}
 
     public static void main(String... arguments) throws Exception {
@@ -38,9 +49,13 @@ final class CrowdClients {
                     .channel());
             if (i == 1) {
                 check.awaitMeasured(); // what all channels share
+                countFrames(channels.subList(0, 1), 1000);
+            } else if (i == 99) {
+                countFrames(channels, 30);
             }
         }
         check.awaitMeasured(); // what idle channels cost
+        countFrames(channels, 5);
         for (int i = 0; i < count; i++) {
             Channel channel = channels.get(i);
             ByteBuf message = channel.alloc().buffer(1000, 1000);
@@ -58,6 +73,35 @@ final class CrowdClients {
             channel.closeFuture().sync();
         }
         System.exit(all ? 0 : 1);
+    }
+
+    /** Each channel sends a request when it has the reply to the one before. Counts what both ends send. */
+    private static void countFrames(List<Channel> channels, int rounds) throws InterruptedException {
+        long before = frames(channels);
+        CountDownLatch over = new CountDownLatch(channels.size());
+        for (Channel channel : channels) {
+            channel.attr(LEFT).set(new AtomicInteger(rounds));
+            channel.attr(OVER).set(over);
+        }
+        channels.forEach(CrowdClients::request);
+        if (!over.await(120, TimeUnit.SECONDS)) {
+            throw new IllegalStateException(over.getCount() + " channels wait for replies");
+        }
+        System.out.println(
+                "frames " + channels.size() + " " + 2L * channels.size() * rounds + " " + (frames(channels) - before));
+    }
+
+    private static long frames(List<Channel> channels) {
+        long frames = 0;
+        for (Channel channel : channels) {
+            MessageStatistics statistics = ((RdmaChannel) channel).statistics();
+            frames += statistics.framesSent() + statistics.framesReceived();
+        }
+        return frames;
+    }
+
+    private static void request(Channel channel) {
+        channel.writeAndFlush(channel.alloc().buffer(REQUEST_BYTES).writeZero(REQUEST_BYTES));
     }
 
     @ChannelHandler.Sharable
@@ -83,6 +127,15 @@ final class CrowdClients {
             if (echo.readableBytes() == 1) {
                 echo.release();
                 measured.release();
+                return;
+            }
+            if (echo.readableBytes() == REQUEST_BYTES) {
+                echo.release();
+                if (context.channel().attr(LEFT).get().decrementAndGet() > 0) {
+                    request(context.channel());
+                } else {
+                    context.channel().attr(OVER).get().countDown();
+                }
                 return;
             }
             boolean same = echo.readableBytes() == 1000;

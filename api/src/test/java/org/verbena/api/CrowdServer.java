@@ -8,9 +8,12 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.util.internal.PlatformDependent;
+import java.io.IOException;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -48,6 +51,7 @@ final class CrowdServer {
         }
         long heapBefore = heapBytes();
         long outsideBefore = directBytes() + usedBytes(group);
+        long sharedBefore = sharedBytes();
         echo.tellMeasured();
         if (!active.await(240, TimeUnit.SECONDS)) {
             System.err.println(active.getCount() + " of " + expected + " channels did not come");
@@ -56,13 +60,15 @@ final class CrowdServer {
         // All are open and idle now; the clients begin when they are told.
         long heapAfter = heapBytes();
         long outsideAfter = directBytes() + usedBytes(group);
+        long sharedAfter = sharedBytes();
         echo.tellMeasured();
         // Then they echo, and close.
         while (open.get() > 0) {
             Thread.sleep(10);
         }
         System.out.println("figures " + heapBytes() + " " + directBytes() + " " + registeredBytes(group) + " "
-                + (heapAfter - heapBefore) / (expected - 2) + " " + (outsideAfter - outsideBefore) / (expected - 2));
+                + (heapAfter - heapBefore) / (expected - 2) + " " + (outsideAfter - outsideBefore) / (expected - 2)
+                + " " + (sharedAfter - sharedBefore) / (expected - 2));
         server.close().sync();
         group.close();
         System.exit(echo.failures.get() == 0 ? 0 : 1);
@@ -93,6 +99,26 @@ final class CrowdServer {
     private static long usedBytes(RdmaEventLoopGroup group) {
         ProviderStatistics now = group.providerStatistics();
         return now.sendBuffers().usedBytes() + now.receiveBuffers().usedBytes();
+    }
+
+    /**
+     * What is in memory of the files of connections through shared memory, and of their doorbells: this process's part
+     * of what it shares, as the kernel counts it. The chunks of the pools are not in it.
+     */
+    private static long sharedBytes() throws IOException {
+        Path smaps = Path.of("/proc/self/smaps");
+        long kib = 0;
+        boolean isCounted = false;
+        if (Files.exists(smaps)) {
+            for (String line : Files.readAllLines(smaps)) {
+                if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
+                    isCounted = line.contains("/memfd:verbena (") || line.contains("/memfd:verbena-doorbell");
+                } else if (isCounted && line.startsWith("Pss:")) {
+                    kib += Long.parseLong(line.replaceAll("\\D", ""));
+                }
+            }
+        }
+        return kib << 10;
     }
 
     private static long registeredBytes(RdmaEventLoopGroup group) {

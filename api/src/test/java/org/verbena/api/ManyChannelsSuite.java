@@ -13,14 +13,21 @@ import org.verbena.transport.spi.Patience;
 /**
  * A thousand open channels on one server, in a process that has no more than 512 MiB for its heap and for direct and
  * registered memory together. All of them echo. The figures that it prints are the server's; what all channels share,
- * the shared receive queues above all, is not in those of one idle channel.
+ * the shared receive queues above all, is not in those of one idle channel. Memory that two processes share is: each
+ * has half of it.
  */
 public abstract class ManyChannelsSuite {
     /** What the server's process may have. */
     private static final long LIMIT_BYTES = 512L << 20;
 
-    /** What an idle channel may take of heap, direct and registered memory together. */
+    /** What an idle channel may take of heap, and of direct, registered and shared memory, together. */
     private static final long IDLE_CHANNEL_BYTES = 16 << 10;
+
+    /** With one channel, with a hundred and with all. */
+    private static final int FRAME_COUNTS = 3;
+
+    /** Frames of requests and their replies for each of these messages. */
+    private static final double MOST_FRAMES = 1.1;
 
     /** Which provider. */
     protected abstract String provider();
@@ -55,6 +62,15 @@ public abstract class ManyChannelsSuite {
                     String.valueOf(port),
                     String.valueOf(channels()));
             try (BufferedReader clientOutput = clients.inputReader()) {
+                for (int i = 0; i < FRAME_COUNTS; i++) {
+                    String[] counts = after(clientOutput, "frames ").split(" ");
+                    long messages = Long.parseLong(counts[1]);
+                    long frames = Long.parseLong(counts[2]);
+                    System.out.printf(
+                            "%s channels on %s: %d frames for %d messages%n", counts[0], provider(), frames, messages);
+                    assertThat(frames).as("frames with %s channels", counts[0]).isBetween(messages, (long)
+                            (MOST_FRAMES * messages));
+                }
                 assertThat(after(clientOutput, "echoed ")).isEqualTo(String.valueOf(channels()));
             }
             String[] figures = after(output, "figures ").split(" ");
@@ -63,19 +79,23 @@ public abstract class ManyChannelsSuite {
             long registeredBytes = Long.parseLong(figures[2]);
             long heapPerChannel = Long.parseLong(figures[3]);
             long outsidePerChannel = Long.parseLong(figures[4]);
+            long sharedPerChannel = Long.parseLong(figures[5]);
             System.out.printf(
                     "%d channels on %s: heap %d KiB, direct %d KiB, registered %d KiB; an idle channel: %d bytes of"
-                            + " heap, %d bytes of direct and registered memory%n",
+                            + " heap, %d bytes of direct and registered memory, %d bytes of shared memory%n",
                     channels(),
                     provider(),
                     heapBytes >> 10,
                     directBytes >> 10,
                     registeredBytes >> 10,
                     heapPerChannel,
-                    outsidePerChannel);
+                    outsidePerChannel,
+                    sharedPerChannel);
             // The heap counts with all that it may have.
             assertThat((192L << 20) + directBytes + registeredBytes).isLessThan(LIMIT_BYTES);
-            assertThat(heapPerChannel + outsidePerChannel).isLessThanOrEqualTo(IDLE_CHANNEL_BYTES);
+            assertThat(heapPerChannel + outsidePerChannel + sharedPerChannel)
+                    .as("bytes of an idle channel")
+                    .isLessThanOrEqualTo(IDLE_CHANNEL_BYTES);
             assertThat(server.waitFor(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
                     .isTrue();
             assertThat(server.exitValue()).isZero();
