@@ -119,6 +119,11 @@ final class Claims implements MessageClaims {
         return Outcome.BACK_PRESSURED;
     }
 
+    /** Whether a claim was refused, and no room was found for it since. */
+    boolean isRefused() {
+        return refusedBytes != NONE;
+    }
+
     /** Whether there is still no room after a refusal. Tries again after a while if memory is missing. */
     boolean isHeldUp() {
         if (refusedBytes != NONE && parts.outbox.isNoneWaiting()) {

@@ -660,13 +660,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @Override
     public void onCompletionsHandled(Endpoint endpoint) {
+        boolean pumping = received || !parts.isAtRest();
         if (received) {
             received = false;
             parts.timeouts.frameReceived();
         }
         deliver();
         parts.settling.endBatch();
-        settle(true);
+        settle(pumping);
     }
 
     private void workFailed(String what, WorkStatus status) {

@@ -173,6 +173,16 @@ final class Parts {
         handshake.post(endpoint);
     }
 
+    /** Whether nothing waits for what sends give back when they are done: slots of the send queue, and memory. */
+    boolean isAtRest() {
+        return life.is(Lifecycle.Phase.ACTIVE)
+                && handshake.isOver()
+                && outbox.isNoneWaiting()
+                && inbox.isEmpty()
+                && !control.lacksSlot()
+                && (claims == null || !claims.isRefused());
+    }
+
     private void retry() {
         timeouts.retry();
     }

@@ -37,6 +37,8 @@ public final class ControlFrames {
     private long answeredNonce;
     /** The peer has asked for grants. */
     private boolean returnDue;
+    /** The send queue was full when something might have been due. */
+    private boolean lacksSlot;
 
     public ControlFrames(
             Lifecycle life,
@@ -90,7 +92,8 @@ public final class ControlFrames {
 
     /** Posts the control frame that is due, or the ACK. */
     public void post(Endpoint endpoint) {
-        if (ledger.free(endpoint) < 1 || life.is(Lifecycle.Phase.CLOSED)) {
+        lacksSlot = ledger.free(endpoint) < 1;
+        if (lacksSlot || life.is(Lifecycle.Phase.CLOSED)) {
             return;
         }
         if (credits.canSendControl()) {
@@ -100,12 +103,19 @@ public final class ControlFrames {
                 return;
             }
         }
-        if (credits.mustAnswer()
-                && credits.canAnswer()
-                && frames.postHeader(endpoint, Wire.ACK, 0, 0, life.isClosing())) {
-            credits.answerSent();
-            counters.controlFrameSent();
+        if (credits.mustAnswer() && credits.canAnswer()) {
+            if (frames.postHeader(endpoint, Wire.ACK, 0, 0, life.isClosing())) {
+                credits.answerSent();
+                counters.controlFrameSent();
+            } else {
+                lacksSlot = true;
+            }
         }
+    }
+
+    /** Whether what is due may be waiting for a slot of the send queue. */
+    public boolean lacksSlot() {
+        return lacksSlot;
     }
 
     private int next() {
@@ -144,6 +154,7 @@ public final class ControlFrames {
         int returned = type == Wire.RETURN ? credits.returnable() : 0;
         // From CLOSE on the connection waits until its sends are done, and the last is behind all others.
         if (!frames.postHeader(endpoint, type, returned, payload, life.isClosing())) {
+            lacksSlot = true;
             return;
         }
         credits.controlFrameSent();

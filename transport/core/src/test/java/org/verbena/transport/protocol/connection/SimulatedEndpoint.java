@@ -66,6 +66,7 @@ final class SimulatedEndpoint implements Endpoint {
 
     // What tests count and order.
     int flushes;
+    int slotQueries;
     long payloadBytesSent;
 
     /** Work requests that name memory which the protocol does not hold itself. */
@@ -690,6 +691,7 @@ final class SimulatedEndpoint implements Endpoint {
 
     @Override
     public int freeSendSlots() {
+        slotQueries++;
         return device.sendDepth() - sendsOut;
     }
 
