@@ -430,6 +430,9 @@ public final class MessageBuffers {
         if (buffer instanceof CompositeByteBuf composite) {
             return gatherComposite(composite, index, lengthBytes, maxSges, into);
         }
+        if (maxSges > 0 && buffer instanceof RegisteredByteBuf) { // in one piece
+            return RegisteredByteBuf.gather(buffer, index, lengthBytes, domain, into) ? lengthBytes : 0;
+        }
         int covered = lengthBytes;
         int pieces = RegisteredByteBuf.countSges(buffer, index, covered, domain);
         while (pieces > maxSges && covered > 1) {
