@@ -7,13 +7,29 @@
  */
 #define LINKED
 #include "stub_rdma.c"
+#include <dlfcn.h>
+#include <limits.h>
 
 #define RING 256
 
-__attribute__((constructor)) static void begin(void) { stub_reset(); stub_link(1); }
-
 /* Says what a program did that this library cannot do. */
 #define REFUSE(what) (fprintf(stderr, "linked_rdma.c: %s\n", what), (abort)())
+
+/* stub0 is of the family mlx5 if sysfs/ is beside this library, which says so as the kernel does. */
+__attribute__((constructor)) static void begin(void)
+{
+	char sysfs[PATH_MAX];
+	Dl_info self;
+
+	stub_reset();
+	stub_link(1);
+	if (!dladdr(stub_reset, &self))
+		REFUSE("it does not know where it is");
+	char *end = strrchr(self.dli_fname, '/');
+	snprintf(sysfs, sizeof(sysfs), "%.*s/sysfs", end ? (int) (end - self.dli_fname) : 1, end ? self.dli_fname : ".");
+	if (!access(sysfs, F_OK) && stub_personality("mlx5", sysfs))
+		REFUSE("it has no mlx5");
+}
 
 struct receives { struct { uint64_t id, addr; uint32_t length; } ring[1 << 12]; unsigned head, tail; };
 struct end { struct stub_qp *peer; struct receives *receives; };
@@ -73,6 +89,10 @@ static int linked_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		if (wr->opcode == IBV_WR_RDMA_WRITE && !wr->num_sge) { /* nothing, whose completion is that of what went before */
 			if (wr->send_flags & IBV_SEND_SIGNALED)
 				push(qp->send_cq, (struct ibv_wc) { .wr_id = wr->wr_id, .opcode = IBV_WC_RDMA_WRITE, .qp_num = qp->qp_num });
+			continue;
+		}
+		if (wr->opcode == IBV_WR_BIND_MW) {
+			push(qp->send_cq, (struct ibv_wc) { .wr_id = wr->wr_id, .opcode = IBV_WC_BIND_MW, .qp_num = qp->qp_num });
 			continue;
 		}
 		if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM)

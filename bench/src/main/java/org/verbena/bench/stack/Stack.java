@@ -83,6 +83,7 @@ public final class Stack {
         String load = Files.readString(Path.of("/proc/loadavg")).split(" ")[0];
         Path source = Path.of(System.getProperty("stack.source"));
         Path stub = CLibrary.compile(source, "-I" + System.getProperty("stack.include"), "-lpthread");
+        describeAsMlx5(stub.resolveSibling("sysfs"));
         long start = System.nanoTime();
         for (int round = 1; round <= rounds; round++) {
             for (Cell cell : cells) {
@@ -109,6 +110,13 @@ public final class Stack {
                 load);
         report(System.out);
         failures.forEach((cell, why) -> System.out.printf("%s is left out: %s%n", cell, why));
+    }
+
+    /** What the kernel says of a ConnectX: the stub's device is one. */
+    private static void describeAsMlx5(Path sysfs) throws IOException {
+        Path driver = Files.createDirectories(sysfs.resolve("drivers").resolve("mlx5_core"));
+        Path device = Files.createDirectories(sysfs.resolve("stub0").resolve("device"));
+        Files.createSymbolicLink(device.resolve("driver"), driver);
     }
 
     /** A layer in one round. */
