@@ -29,7 +29,7 @@ import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
  * of each device in use, and with them all endpoints and listeners of the loop; their callbacks are made here.
  *
  * <pre>
- * one turn:  poll -> something? handle it, and that was the turn
+ * one turn:  poll -> something? handle it, poll again; a few times, and that was the turn
  *                    nothing?   spin for the budget, polling
  *                               arm -> poll again, for what came in between
  *                               block on {eventfd, completion channels} -> poll
@@ -44,14 +44,20 @@ import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
 final class CompletionIoHandler extends DescriptorIoHandler {
     private static final Logger LOG = LoggerFactory.getLogger(CompletionIoHandler.class);
 
-    /** While there is always work, descriptors are checked once in so many turns. */
-    private static final int TURNS_BETWEEN_CHECKS = 64;
+    /** While there is always work, descriptors are checked once in so many polls. */
+    private static final int POLLS_BETWEEN_CHECKS = 64;
 
     /** While spinning, polls between two checks of the clock and the tasks: the checks take longer than a poll. */
     private static final int POLLS_BETWEEN_CLOCKS = 8;
 
-    /** While completions come, the sockets are checked once in so many turns: a check is a system call. */
-    private static final int TURNS_BETWEEN_SOCKETS = 8;
+    /**
+     * How long a loop polls before it lets others have the processor: the call costs as much as ten polls, also when
+     * nobody wants it.
+     */
+    private static final long NANOS_BETWEEN_YIELDS = 2_000;
+
+    /** Polls before the sockets, whose check is a system call, and before Netty's tasks: about 2 us of short messages. */
+    private static final int POLLS_A_TURN = 8;
 
     /** What the selector of the sockets is watched with. The devices are watched with their numbers. */
     private static final long SOCKETS = Long.MAX_VALUE;
@@ -86,7 +92,8 @@ final class CompletionIoHandler extends DescriptorIoHandler {
 
     private boolean drainTickScheduled;
     private boolean destroying;
-    private int turns;
+    private int pollsSinceCheck;
+    private int pollsSinceSockets;
 
     /** It stays near one of its devices, the first one that has a NUMA node. */
     private boolean isPlaced;
@@ -167,13 +174,13 @@ final class CompletionIoHandler extends DescriptorIoHandler {
 
     @Override
     protected int doWork(IoHandlerContext context) {
-        int handled = poll();
+        int handled = pollOn();
         if (handled > 0 || !context.canBlock()) {
-            if (++turns >= TURNS_BETWEEN_CHECKS) {
-                turns = 0;
+            if (pollsSinceCheck >= POLLS_BETWEEN_CHECKS) {
+                pollsSinceCheck = 0;
                 look();
             }
-            return handled == 0 || turns % TURNS_BETWEEN_SOCKETS == 0 ? handled + pollSockets() : handled;
+            return handled == 0 || pollsSinceSockets >= POLLS_A_TURN ? handled + pollSockets() : handled;
         }
         long start = System.nanoTime();
         handled = spin(context, start);
@@ -190,7 +197,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         if (handled > 0) {
             return handled;
         }
-        turns = 0;
+        pollsSinceCheck = 0;
         counters.waits(start);
         block(context);
         counters.woke();
@@ -200,15 +207,38 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         return poll() + pollSockets();
     }
 
+    /**
+     * Polls until there is nothing: while a batch was handled the next may have come, and a turn of Netty's loop costs
+     * more than a poll. Tasks, timers and sockets wait for a few polls at most, and for no more completions than one
+     * turn may handle.
+     */
+    private int pollOn() {
+        int most = options.maxCompletionsPerTurn();
+        int total = 0;
+        int handled;
+        do {
+            pollsSinceCheck++;
+            pollsSinceSockets++;
+            handled = poll(most - total);
+            total += handled;
+        } while (handled > 0 && total < most && pollsSinceSockets < POLLS_A_TURN);
+        return total;
+    }
+
     private int pollSockets() {
+        pollsSinceSockets = 0;
         SocketChannels present = sockets;
         return present == null ? 0 : present.poll();
     }
 
     private int poll() {
+        return poll(options.maxCompletionsPerTurn());
+    }
+
+    private int poll(int mostOfAQueue) {
         int handled = 0;
         for (int i = 0; i < devices.size(); i++) {
-            handled += devices.get(i).poll(options.maxCompletionsPerTurn());
+            handled += devices.get(i).poll(mostOfAQueue);
         }
         counters.polled(handled);
         return handled;
@@ -221,6 +251,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         }
         long budgetNanos = Math.min(nanos, context.delayNanos(start));
         long now = start;
+        long yieldedAt = start;
         do {
             for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
                 int handled = poll();
@@ -235,10 +266,12 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                 counters.spun(now - start);
                 return handled;
             }
-            if (spin.isAdaptive()) {
-                Thread.yield();
-            }
             now = System.nanoTime();
+            if (spin.isAdaptive() && now - yieldedAt >= NANOS_BETWEEN_YIELDS) {
+                Thread.yield();
+                now = System.nanoTime();
+                yieldedAt = now;
+            }
         } while (spin.polled(now) && context.canBlock() && now - start < budgetNanos);
         counters.spun(now - start);
         return 0;
