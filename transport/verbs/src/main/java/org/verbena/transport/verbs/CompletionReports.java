@@ -28,13 +28,13 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
     CompletionReports(VerbsEndpoint endpoint, EndpointOptions options, EndpointHandler handler) {
         this.endpoint = endpoint;
         this.handler = handler;
-        sends = new SendPath(0, 0, this);
+        sends = new SendPath(0, this);
         receives = new ReceivePath(options.sharedReceiveQueue() ? 0 : options.receiveDepth(), options.maxSges(), this);
     }
 
-    /** The device is known, and how many sends of how many elements may be out on it. */
-    void prepare(VerbsDevice device, int sendDepth, int maxSges) {
-        sends = SendPath.on(device, sendDepth, maxSges, this);
+    /** The device is known, and how many sends may be out on it. */
+    void prepare(VerbsDevice device, int sendDepth) {
+        sends = SendPath.on(device, sendDepth, this);
     }
 
     SendPath sends() {

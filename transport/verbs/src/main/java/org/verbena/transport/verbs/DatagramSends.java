@@ -19,19 +19,21 @@ final class DatagramSends {
         void onSendCompleted(long workId, WorkStatus status);
     }
 
+    /** A send, with what it goes to. */
+    private static final class Slot extends WorkSlot {
+        private int lengthBytes;
+        private @Nullable VerbsDestination destination;
+    }
+
     private final Events events;
-    private final WorkRing ring;
-    private final @Nullable VerbsDestination[] destinations;
-    private final int[] lengths;
+    private final WorkRing<Slot> ring;
     private final SendStaging staging;
     private int maxInlineBytes;
 
-    DatagramSends(int depth, int maxSges, Events events) {
+    DatagramSends(int depth, Events events) {
         this.events = events;
-        ring = new WorkRing(depth, maxSges);
+        ring = new WorkRing<>(depth, Slot::new);
         staging = new SendStaging(ring, events);
-        destinations = new VerbsDestination[depth];
-        lengths = new int[depth];
     }
 
     /** The device has less than was wished for. Before {@link #prepared}. */
@@ -78,18 +80,19 @@ final class DatagramSends {
         if (queue.isFull() && !flush()) {
             return false;
         }
-        int slot = ring.next();
-        ring.holdForNext(sges);
+        Slot slot = ring.slot(ring.next());
+        slot.hold(sges);
         try {
-            stage(queue, slot, sges, to, hasImmediateData, immediateData);
+            stage(queue, ring.next(), sges, to, hasImmediateData, immediateData);
         } catch (RuntimeException refused) {
-            ring.releaseNext();
+            slot.release();
             throw refused;
         }
-        destinations[slot] = to;
-        lengths[slot] = (int) sges.totalBytes();
+        slot.workId = workId;
+        slot.destination = to;
+        slot.lengthBytes = (int) sges.totalBytes();
         to.sending();
-        ring.take(workId);
+        ring.take();
         return true;
     }
 
@@ -142,13 +145,11 @@ final class DatagramSends {
     }
 
     private void complete(WorkStatus status) {
-        int slot = ring.head();
-        long workId = ring.workId(slot);
-        VerbsDestination to = Objects.requireNonNull(destinations[slot]);
-        destinations[slot] = null;
-        ring.free();
+        Slot done = ring.free();
+        VerbsDestination to = Objects.requireNonNull(done.destination);
+        done.destination = null;
         to.sent();
-        events.onSendCompleted(workId, status);
+        events.onSendCompleted(done.workId, status);
     }
 
     /**
@@ -167,6 +168,7 @@ final class DatagramSends {
 
     /** A send in words. */
     String describe(int slot) {
-        return "a datagram of " + lengths[slot] + " bytes to " + destinations[slot];
+        Slot sent = ring.slot(slot);
+        return "a datagram of " + sent.lengthBytes + " bytes to " + sent.destination;
     }
 }

@@ -56,7 +56,7 @@ final class EndpointResources {
         device = used;
         port = portNumber;
         applyLimits(used);
-        reports.prepare(used, sendDepth, options.maxSges());
+        reports.prepare(used, sendDepth);
         LoopDevice queues = loop.deviceFor(used);
         boolean shared = options.sharedReceiveQueue() && used.attributes().maxSharedReceiveQueues() > 0;
         if (options.sharedReceiveQueue() && !shared) {

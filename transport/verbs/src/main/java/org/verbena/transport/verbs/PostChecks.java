@@ -1,5 +1,7 @@
 package org.verbena.transport.verbs;
 
+import java.util.EnumSet;
+import java.util.Set;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
@@ -31,20 +33,33 @@ final class PostChecks {
         }
     }
 
+    /** The operations that exist here. */
+    static Set<WorkRequest.Opcode> operations(EndpointCapabilities capabilities) {
+        Set<WorkRequest.Opcode> found = EnumSet.noneOf(WorkRequest.Opcode.class);
+        for (WorkRequest.Opcode opcode : WorkRequest.Opcode.values()) {
+            boolean exists = switch (opcode) {
+                case SEND, WRITE, READ -> true;
+                case SEND_WITH_IMMEDIATE, WRITE_WITH_IMMEDIATE -> capabilities.immediateData();
+                case SEND_WITH_INVALIDATE -> capabilities.sendWithInvalidate();
+                case COMPARE_AND_SWAP, FETCH_AND_ADD -> capabilities.atomics();
+            };
+            if (exists) {
+                found.add(opcode);
+            }
+        }
+        return found;
+    }
+
     /**
-     * Checks that the operation exists here.
+     * Checks that an operation exists here.
      *
+     * @param opcode the operation
+     * @param operations those that exist
      * @throws UnsupportedOperationException it does not
      */
-    static void operation(WorkRequest request, EndpointCapabilities capabilities) {
-        boolean exists = switch (request.opcode()) {
-            case SEND, WRITE, READ -> true;
-            case SEND_WITH_IMMEDIATE, WRITE_WITH_IMMEDIATE -> capabilities.immediateData();
-            case SEND_WITH_INVALIDATE -> capabilities.sendWithInvalidate();
-            case COMPARE_AND_SWAP, FETCH_AND_ADD -> capabilities.atomics();
-        };
-        if (!exists) {
-            throw new UnsupportedOperationException("this connection has no " + request.opcode()
+    static void operation(WorkRequest.Opcode opcode, Set<WorkRequest.Opcode> operations) {
+        if (!operations.contains(opcode)) {
+            throw new UnsupportedOperationException("this connection has no " + opcode
                     + ": check capabilities() first; the device or its transport does not support it");
         }
     }

@@ -48,7 +48,7 @@ final class ReceivePath {
     private record Early(int kind, int slot, int lengthBytes, int flags, int immediate) {}
 
     private final Events events;
-    private final WorkRing ring;
+    private final WorkRing<WorkSlot> ring;
     private final ArrayDeque<Early> early = new ArrayDeque<>();
     private @Nullable VerbsDevice device;
     private @Nullable ReceiveQueue queue;
@@ -63,7 +63,7 @@ final class ReceivePath {
     ReceivePath(int depth, int maxSges, Events events) {
         this.events = events;
         this.maxSges = maxSges;
-        ring = new WorkRing(depth, maxSges);
+        ring = new WorkRing<>(depth, WorkSlot::new);
     }
 
     /** Receives come from the loop's queue. */
@@ -134,15 +134,17 @@ final class ReceivePath {
         if (staging.isFull() && !flush()) {
             return false;
         }
-        ring.holdForNext(buffers);
+        WorkSlot slot = ring.slot(ring.next());
+        slot.hold(buffers);
         try {
             staging.receive(WorkRequestId.of(index, generation, WorkRequestId.RECEIVE, ring.next()));
             VerbsEndpoint.required(device).addSges(staging, buffers);
         } catch (RuntimeException refused) {
-            ring.releaseNext();
+            slot.release();
             throw refused;
         }
-        ring.take(workId);
+        slot.workId = workId;
+        ring.take();
         return true;
     }
 
@@ -250,8 +252,7 @@ final class ReceivePath {
                 events.onStrayReceive(slot);
                 return;
             }
-            workId = ring.workId(slot);
-            ring.free();
+            workId = ring.free().workId;
         }
         events.onReceiveCompleted(workId, status, length, flags, immediate);
     }

@@ -36,18 +36,18 @@ class SendPath {
     private static final int NOT_AWAITED = WorkRequest.UNSIGNALLED | WorkRequest.INLINE;
 
     private final Events events;
-    final SendRing ring;
+    final WorkRing<SendSlot> ring;
     final SendStaging staging;
 
-    SendPath(int depth, int maxSges, Events events) {
+    SendPath(int depth, Events events) {
         this.events = events;
-        ring = new SendRing(depth, maxSges);
+        ring = new WorkRing<>(depth, SendSlot::new);
         staging = new SendStaging(ring, events);
     }
 
     /** The way on a device, on which so many may be out. */
-    static SendPath on(VerbsDevice device, int depth, int maxSges, Events events) {
-        return device.isSiw() ? new SiwSendPath(depth, maxSges, events) : new SendPath(depth, maxSges, events);
+    static SendPath on(VerbsDevice device, int depth, Events events) {
+        return device.isSiw() ? new SiwSendPath(depth, events) : new SendPath(depth, events);
     }
 
     /**
@@ -87,12 +87,12 @@ class SendPath {
     }
 
     String describe(int slot) {
-        return ring.describe(slot);
+        return ring.slot(slot).describe();
     }
 
     /** The oldest outstanding work request. */
     String describeOldest() {
-        return ring.describe(ring.head());
+        return describe(ring.head());
     }
 
     /** Whether some are out of which a completion would have come if they were done. */
@@ -132,17 +132,19 @@ class SendPath {
         if (queue.isFull() && !flush()) {
             return false;
         }
-        ring.holdForNext(work.buffers());
+        SendSlot slot = ring.slot(ring.next());
+        slot.hold(work.buffers());
         try {
             stage(queue, work, isInline(work, can) ? SendFlags.INLINE : 0);
         } catch (RuntimeException refused) {
-            ring.releaseNext();
+            slot.release();
             throw refused;
         }
         if ((work.flags() & WorkRequest.INLINE) != 0) {
-            ring.releaseNext();
+            slot.release();
         }
-        ring.take(work);
+        slot.set(work);
+        ring.take();
         return true;
     }
 
@@ -234,6 +236,7 @@ class SendPath {
         }
         long address = work.remoteAddress();
         int key = work.remoteKey();
+        boolean isAtomic = false;
         switch (work.opcode()) {
             case SEND -> queue.send(wrId, flags | inline);
             case SEND_WITH_IMMEDIATE -> queue.sendWithImmediate(wrId, flags | inline, work.immediateData());
@@ -242,7 +245,8 @@ class SendPath {
             case WRITE_WITH_IMMEDIATE ->
                 queue.writeWithImmediate(wrId, flags | inline, address, key, work.immediateData());
             case READ -> queue.read(wrId, flags, address, key);
-            case COMPARE_AND_SWAP ->
+            case COMPARE_AND_SWAP -> {
+                isAtomic = true;
                 queue.compareAndSwap(
                         wrId,
                         flags,
@@ -252,7 +256,9 @@ class SendPath {
                         work.swap(),
                         VerbsMemoryDomain.regionOf(sges.region(0)),
                         PostChecks.offset(sges, 0));
-            case FETCH_AND_ADD ->
+            }
+            case FETCH_AND_ADD -> {
+                isAtomic = true;
                 queue.fetchAndAdd(
                         wrId,
                         flags,
@@ -261,8 +267,9 @@ class SendPath {
                         work.compareOrAdd(),
                         VerbsMemoryDomain.regionOf(sges.region(0)),
                         PostChecks.offset(sges, 0));
+            }
         }
-        if (work.opcode() != WorkRequest.Opcode.COMPARE_AND_SWAP && work.opcode() != WorkRequest.Opcode.FETCH_AND_ADD) {
+        if (!isAtomic) {
             addSges(queue, sges, (work.flags() & WorkRequest.INLINE) != 0);
         }
         staging.staged(signalled, (work.flags() & NOT_AWAITED) != NOT_AWAITED);
@@ -346,9 +353,8 @@ class SendPath {
 
     /** The head's slot is done, or is not to be any more. */
     void complete(WorkStatus status) {
-        int slot = ring.head();
-        ring.free();
-        events.onSendCompleted(ring.workId(slot), status, status == WorkStatus.SUCCESS ? ring.lengthBytes(slot) : 0);
+        SendSlot done = ring.free();
+        events.onSendCompleted(done.workId, status, status == WorkStatus.SUCCESS ? done.lengthBytes() : 0);
     }
 
     /**

@@ -52,7 +52,7 @@ final class SendStaging {
         void onSendsRefused(int errno, int taken, int out);
     }
 
-    private final WorkRing ring;
+    private final WorkRing<?> ring;
     private final Refusals refusals;
 
     /** Whether a write of no bytes may be posted; if not, each flush is signalled. */
@@ -95,7 +95,7 @@ final class SendStaging {
      * @param ring what is out
      * @param refusals receives what the device refuses
      */
-    SendStaging(WorkRing ring, Refusals refusals) {
+    SendStaging(WorkRing<?> ring, Refusals refusals) {
         this.ring = ring;
         this.refusals = refusals;
     }

@@ -1,6 +1,5 @@
 package org.verbena.transport.verbs;
 
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.WorkRequest;
@@ -17,17 +16,13 @@ final class SiwSendPath extends SendPath {
     /** What a slot may take of the queue. */
     static final int WORK_REQUESTS_A_SLOT = 2;
 
-    /** By slot: how it ended, until its turn comes. */
-    private final @Nullable WorkStatus[] outcomes;
-
     /** The slot whose first part failed, of its own doing; the second is flushed then. */
     private int failedFirstPart = -1;
 
     private WorkStatus firstPartStatus = WorkStatus.FLUSHED;
 
-    SiwSendPath(int depth, int maxSges, Events events) {
-        super(depth, maxSges, events);
-        outcomes = new WorkStatus[depth];
+    SiwSendPath(int depth, Events events) {
+        super(depth, events);
     }
 
     @Override
@@ -54,7 +49,8 @@ final class SiwSendPath extends SendPath {
         if (!flush()) {
             return false;
         }
-        ring.holdForNext(work.buffers());
+        SendSlot slot = ring.slot(ring.next());
+        slot.hold(work.buffers());
         try {
             ShortReads.stage(
                     staging.queue(),
@@ -62,10 +58,11 @@ final class SiwSendPath extends SendPath {
                     staging.id(WorkRequestId.FIRST_PART, ring.next()),
                     staging.id(WorkRequestId.SEND, ring.next()));
         } catch (RuntimeException refused) {
-            ring.releaseNext();
+            slot.release();
             throw refused;
         }
-        ring.take(work);
+        slot.set(work);
+        ring.take();
         // Elsewhere each slot stages one work request. A refusal has been reported, and the slot comes back.
         flush();
         return true;
@@ -78,8 +75,8 @@ final class SiwSendPath extends SendPath {
 
     @Override
     void onFailed(int slot, WorkStatus status) {
-        outcomes[slot] = status;
-        while (ring.count() > 0 && outcomes[ring.head()] != null) {
+        ring.slot(slot).outcome = status;
+        while (ring.count() > 0 && ring.slot(ring.head()).outcome != null) {
             complete(WorkStatus.FLUSHED);
         }
     }
@@ -95,10 +92,10 @@ final class SiwSendPath extends SendPath {
     /** With its own outcome, if that is known. */
     @Override
     void complete(WorkStatus otherwise) {
-        int slot = ring.head();
-        WorkStatus known = outcomes[slot];
-        outcomes[slot] = null;
-        if (slot == failedFirstPart) {
+        SendSlot head = ring.slot(ring.head());
+        WorkStatus known = head.outcome;
+        head.outcome = null;
+        if (ring.head() == failedFirstPart) {
             super.complete(firstPartStatus);
         } else {
             super.complete(known == null ? otherwise : known);

@@ -111,7 +111,7 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
         this.options = options;
         this.handler = handler;
         setup = new DatagramSetup(this, provider, requested, toward, options);
-        sends = new DatagramSends(options.sendDepth(), options.maxSges(), this);
+        sends = new DatagramSends(options.sendDepth(), this);
         receives = new ReceivePath(options.receiveDepth(), options.maxSges(), this);
     }
 

@@ -3,6 +3,7 @@ package org.verbena.transport.verbs;
 import io.netty.channel.IoEventLoop;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -92,6 +93,12 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
     private @Nullable Future<?> timeout;
     private @Nullable CmEvent endedBefore;
     private @Nullable EndpointCapabilities capabilities;
+
+    /** Those that exist here, as {@link PostChecks#operations} has them. */
+    private Set<WorkRequest.Opcode> operations = Set.of();
+
+    private @Nullable VerbsMemoryDomain domain;
+
     private @Nullable Throwable cause;
 
     /** The device reported that it gave up, but not why. */
@@ -222,7 +229,10 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
             refuse0(full);
             return;
         }
-        capabilities = resources.capabilities().with(o -> o.reportsPeerEnd = setup.reportsPeerEnd());
+        EndpointCapabilities can = resources.capabilities().with(o -> o.reportsPeerEnd = setup.reportsPeerEnd());
+        capabilities = can;
+        operations = PostChecks.operations(can);
+        domain = resources.device().memoryDomain();
         state = State.PREPARED;
         setup.setStep(setup.waiting());
         try {
@@ -376,11 +386,11 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
         if (can == null) {
             return false;
         }
-        PostChecks.operation(work, can);
+        PostChecks.operation(work.opcode(), operations);
         if (state != State.CONNECTED || sends.isFull() || hasBindingsWaiting()) {
             return false;
         }
-        PostChecks.request(work, can, resources.device().memoryDomain());
+        PostChecks.request(work, can, required(domain));
         return sends.post(work, can);
     }
 

@@ -1,5 +1,6 @@
 package org.verbena.transport.verbs;
 
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -13,29 +14,42 @@ import org.verbena.verbs.ReceiveQueue;
 final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsSharedReceiveQueue.class);
 
+    /**
+     * A receive that may be posted, with what it scatters to for the case that it has to be posted once more. Receives
+     * complete in any order, as messages come from many peers.
+     */
+    private static final class Slot extends WorkSlot {
+        private final long[] addresses;
+        private final int[] lengths;
+        private boolean isOut;
+
+        Slot(int maxSges) {
+            addresses = new long[maxSges];
+            lengths = new int[maxSges];
+        }
+
+        void set(ScatterGatherList buffers) {
+            for (int i = 0; i < buffers.count(); i++) {
+                addresses[i] = buffers.address(i);
+                lengths[i] = buffers.length(i);
+            }
+        }
+
+        /** Adds what it scatters to. */
+        void addTo(ScatterGatherList list) {
+            for (int i = 0; i < regionCount(); i++) {
+                list.addHeld(region(i), addresses[i] - region(i).address(), lengths[i]);
+            }
+        }
+    }
+
     private final VerbsDevice device;
     private final org.verbena.verbs.SharedReceiveQueue queue;
-    private final int depth;
     private final int maxSges;
+    private final Slot[] slots;
 
-    /** By slot. */
-    private final long[] workIds;
-
-    private final HeldRegions held;
-
-    /**
-     * What each slot's receive scatters to, for the case that it has to be posted once more: as many SGEs a slot as
-     * there may be.
-     */
-    private final long[] addresses;
-
-    private final int[] lengths;
-
-    /** Slots that nothing is posted in; receives complete in any order, as messages come from many peers. */
+    /** Slots that nothing is posted in. */
     private final int[] freeSlots;
-
-    /** By slot: whether a receive is posted in it. */
-    private final boolean[] isOut;
 
     /** For {@link #postAgain}. */
     private final ScatterGatherList again;
@@ -55,15 +69,11 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
     VerbsSharedReceiveQueue(VerbsDevice device, int number, int depth, int maxSges) {
         this.device = device;
         this.number = number;
-        this.depth = depth;
         this.maxSges = maxSges;
         queue = device.memoryDomain().protectionDomain().createSharedReceiveQueue(depth, maxSges);
-        workIds = new long[depth];
-        isOut = new boolean[depth];
         again = new ScatterGatherList(Math.max(1, maxSges));
-        held = new HeldRegions(depth, maxSges);
-        addresses = new long[depth * maxSges];
-        lengths = new int[depth * maxSges];
+        slots = new Slot[depth];
+        Arrays.setAll(slots, slot -> new Slot(maxSges));
         freeSlots = new int[depth];
         for (int slot = depth - 1; slot >= 0; slot--) {
             freeSlots[freeCount++] = slot;
@@ -120,21 +130,19 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         if (receives.isFull()) {
             flush();
         }
-        int slot = freeSlots[freeCount - 1];
-        held.hold(slot, buffers);
+        int index = freeSlots[freeCount - 1];
+        Slot slot = slots[index];
+        slot.hold(buffers);
         try {
-            receives.receive(id(slot));
+            receives.receive(id(index));
             device.addSges(receives, buffers);
         } catch (RuntimeException refused) {
-            held.release(slot);
+            slot.release();
             throw refused;
         }
-        workIds[slot] = workId;
-        for (int i = 0; i < buffers.count(); i++) {
-            addresses[slot * maxSges + i] = buffers.address(i);
-            lengths[slot * maxSges + i] = buffers.length(i);
-        }
-        isOut[slot] = true;
+        slot.workId = workId;
+        slot.set(buffers);
+        slot.isOut = true;
         freeCount--;
         return true;
     }
@@ -144,11 +152,10 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
      * connections that it was promised to still need it. What arrived is dropped.
      */
     void postAgain(int slot) {
-        if (closed || slot >= depth || !isOut[slot]) {
+        if (closed || !isOut(slot)) {
             return;
         }
-        again.clear();
-        held.addTo(again, slot, addresses, lengths);
+        slots[slot].addTo(again.clear());
         ReceiveQueue receives = queue.receiveQueue();
         if (receives.isFull()) {
             flush();
@@ -171,20 +178,21 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
 
     /** Whether a slot's receive is out: what completes should be. */
     boolean isOut(int slot) {
-        return slot < depth && isOut[slot];
+        return slot < slots.length && slots[slot].isOut;
     }
 
     /** Takes a receive that has completed off the queue, and gives its work id. */
     long complete(int slot) {
-        isOut[slot] = false;
-        held.release(slot);
+        Slot done = slots[slot];
+        done.isOut = false;
+        done.release();
         freeSlots[freeCount++] = slot;
-        return workIds[slot];
+        return done.workId;
     }
 
     @Override
     public int depth() {
-        return depth;
+        return slots.length;
     }
 
     @Override
@@ -213,7 +221,9 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
             return;
         }
         queue.close();
-        held.releaseAll();
+        for (Slot slot : slots) {
+            slot.release();
+        }
         if (attachment instanceof AutoCloseable owner) {
             try {
                 owner.close();

@@ -1,95 +1,95 @@
 package org.verbena.transport.verbs;
 
-import org.verbena.transport.spi.ScatterGatherList;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
- * What is out on one queue of an endpoint, in order: a ring of slots, each with a work id and the regions that the work
- * holds. Work also has numbers, from 0 in the order taken. Not thread-safe; confined to the loop's thread.
+ * What is out on one queue of an endpoint, in order: a ring of slots. Work also has numbers, from 0 in the order taken.
+ * A slot is made when it is first used, since most connections never have many out. Not thread-safe; confined to the
+ * loop's thread.
  *
  * <pre>
  *   slot   0   1   2   3   4   5   6   7
  *              ^ head          ^ next()          5 of 8 are taken: head + count, modulo the depth
  * </pre>
+ *
+ * @param <S> what a slot is
  */
-class WorkRing {
-    private final int depth;
+final class WorkRing<S extends WorkSlot> {
+    private final Supplier<S> maker;
+    private final @Nullable S[] slots;
     private int limit;
-    private final long[] workIds;
-    private final HeldRegions held;
     private int head;
     private int count;
 
     /** The number of the head's slot. */
     private long begin;
 
-    WorkRing(int depth, int maxSges) {
-        this.depth = depth;
+    /**
+     * A ring of which nothing is taken.
+     *
+     * @param depth how many may be out
+     * @param maker makes slots
+     */
+    @SuppressWarnings("unchecked") // only the maker's slots come into it
+    WorkRing(int depth, Supplier<S> maker) {
+        this.maker = maker;
         limit = depth;
-        workIds = new long[depth];
-        held = new HeldRegions(depth, maxSges);
+        slots = (S[]) new WorkSlot[depth];
     }
 
     /** How many may be out: all slots unless {@link #limit} says otherwise. */
-    final int depth() {
+    int depth() {
         return limit;
     }
 
     /** The device has room for fewer than there are slots. Before the first is taken. */
-    final void limit(int most) {
-        limit = Math.min(depth, most);
+    void limit(int most) {
+        limit = Math.min(slots.length, most);
     }
 
-    final int count() {
+    int count() {
         return count;
     }
 
     /** The number of the first that is out, if any is. */
-    final long begin() {
+    long begin() {
         return begin;
     }
 
     /** The number of the next to be taken. */
-    final long end() {
+    long end() {
         return begin + count;
     }
 
-    final boolean isFull() {
+    boolean isFull() {
         return count == limit;
     }
 
     /** The slot that was taken first. */
-    final int head() {
+    int head() {
         return head;
     }
 
     /** The slot that {@link #take} would take. */
-    final int next() {
+    int next() {
         int slot = head + count;
-        return slot < depth ? slot : slot - depth;
+        return slot < slots.length ? slot : slot - slots.length;
     }
 
-    /**
-     * Holds regions for the next slot.
-     *
-     * @throws IllegalStateException one is closed; nothing is held
-     */
-    final void holdForNext(ScatterGatherList sges) {
-        held.hold(next(), sges);
-    }
-
-    /** Releases what {@link #holdForNext} held. */
-    final void releaseNext() {
-        held.release(next());
+    /** A slot, whether or not it is out. */
+    S slot(int index) {
+        S known = slots[index];
+        if (known == null) {
+            known = maker.get();
+            slots[index] = known;
+        }
+        return known;
     }
 
     /** Takes the next slot. */
-    final void take(long workId) {
-        workIds[next()] = workId;
+    void take() {
         count++;
-    }
-
-    final long workId(int slot) {
-        return workIds[slot];
     }
 
     /**
@@ -97,22 +97,27 @@ class WorkRing {
      *
      * @return at least {@link #count()} if the slot is not out
      */
-    final int position(int slot) {
+    int position(int slot) {
         int position = slot - head;
-        return position < 0 ? position + depth : position;
+        return position < 0 ? position + slots.length : position;
     }
 
-    /** Frees the head's slot, and releases its regions. */
-    void free() {
-        int slot = head;
-        head = slot + 1 == depth ? 0 : slot + 1;
+    /**
+     * Frees the head's slot, and releases its regions.
+     *
+     * @return the slot, whose content stays until it is taken again
+     */
+    S free() {
+        S freed = slot(head);
+        head = head + 1 == slots.length ? 0 : head + 1;
         count--;
         begin++;
-        held.release(slot);
+        freed.release();
+        return freed;
     }
 
     /** Keeps the regions of the head's slot registered for ever: the device may still use them. */
-    final void forgetHead() {
-        held.forget(head);
+    void forgetHead() {
+        slot(head).forget();
     }
 }

@@ -22,13 +22,14 @@ class SiwSendPathTest {
             told.add("refused");
         }
     };
-    private final SiwSendPath path = new SiwSendPath(3, 1, events);
+    private final SiwSendPath path = new SiwSendPath(3, events);
     private long nextId;
 
     private void post(int count) {
         WorkRequest work = new WorkRequest(1);
         for (int i = 0; i < count; i++) {
-            path.ring.take(work.asSend(nextId++, 0));
+            path.ring.slot(path.ring.next()).set(work.asSend(nextId++, 0));
+            path.ring.take();
         }
     }
 

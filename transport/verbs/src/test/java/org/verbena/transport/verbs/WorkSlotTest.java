@@ -9,8 +9,9 @@ import org.junit.jupiter.api.Test;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
-class HeldRegionsTest {
-    private final HeldRegions held = new HeldRegions(4, 2);
+class WorkSlotTest {
+    private final WorkSlot slot = new WorkSlot();
+    private final WorkSlot other = new WorkSlot();
 
     /** A region that tells when it is gone. */
     private static final class Region extends RegisteredMemory {
@@ -40,17 +41,17 @@ class HeldRegionsTest {
     void holdsRegionsUntilTheirSlotIsReleased() {
         Region one = new Region();
         Region two = new Region();
-        held.hold(0, new ScatterGatherList(2).add(one, 0, 8).add(two, 0, 8));
-        held.hold(3, new ScatterGatherList(1).add(one, 8, 8));
+        slot.hold(new ScatterGatherList(2).add(one, 0, 8).add(two, 0, 8));
+        other.hold(new ScatterGatherList(1).add(one, 8, 8));
         one.close();
         two.close();
         assertThat(one.gone || two.gone).isFalse();
-        held.release(0);
+        slot.release();
         assertThat(two.gone).isTrue();
         assertThat(one.gone).isFalse();
-        held.release(0);
+        slot.release();
         assertThat(one.gone).isFalse();
-        held.releaseAll();
+        other.release();
         assertThat(one.gone).isTrue();
     }
 
@@ -60,7 +61,7 @@ class HeldRegionsTest {
         Region gone = new Region();
         gone.close();
         ScatterGatherList list = new ScatterGatherList(2).add(one, 0, 8).add(gone, 0, 8);
-        assertThatThrownBy(() -> held.hold(1, list))
+        assertThatThrownBy(() -> slot.hold(list))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("closed");
         one.close();
@@ -70,45 +71,45 @@ class HeldRegionsTest {
     @Test
     void leavesToThePosterWhatThePosterKeepsOpen() {
         Region mine = new Region();
-        held.hold(1, new ScatterGatherList(2).addHeld(mine, 0, 8));
+        slot.hold(new ScatterGatherList(2).addHeld(mine, 0, 8));
         mine.close();
         assertThat(mine.gone).isTrue();
-        held.release(1);
-        assertThatThrownBy(() -> held.hold(1, new ScatterGatherList(2).addHeld(mine, 0, 8)))
+        slot.release();
+        assertThatThrownBy(() -> slot.hold(new ScatterGatherList(2).addHeld(mine, 0, 8)))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("closed");
-        held.releaseAll();
+        slot.release();
     }
 
     @Test
     void holdsAllIfThePosterDoesNotKeepEachOfThemOpen() {
         Region mine = new Region();
         Region other = new Region();
-        held.hold(1, new ScatterGatherList(2).addHeld(mine, 0, 8).add(other, 0, 8));
+        slot.hold(new ScatterGatherList(2).addHeld(mine, 0, 8).add(other, 0, 8));
         mine.close();
         other.close();
         assertThat(mine.gone || other.gone).isFalse();
-        held.release(1);
+        slot.release();
         assertThat(mine.gone && other.gone).isTrue();
     }
 
     @Test
     void keepsForGoodWhatTheDeviceMayStillUse() {
         Region mine = new Region();
-        held.hold(2, new ScatterGatherList(2).addHeld(mine, 0, 8));
-        held.forget(2);
+        slot.hold(new ScatterGatherList(2).addHeld(mine, 0, 8));
+        slot.forget();
         mine.close();
-        held.releaseAll();
+        slot.release();
         assertThat(mine.gone).isFalse();
     }
 
     @Test
     void forgetsWithoutReleasing() {
         Region one = new Region();
-        held.hold(2, new ScatterGatherList(1).add(one, 0, 8));
+        slot.hold(new ScatterGatherList(1).add(one, 0, 8));
         one.close();
-        held.forget(2);
-        held.releaseAll();
+        slot.forget();
+        slot.release();
         assertThat(one.gone).isFalse();
     }
 }
