@@ -56,7 +56,7 @@ final class AddressHandles {
         }
     }
 
-    /** For tests: ends the threads, once they have made what they are making: a handle keeps its device from closing. */
+    /** For tests: ends the threads, once they have made what they make. A handle keeps its device from closing. */
     void close() {
         answered.close();
         claimed.close();
