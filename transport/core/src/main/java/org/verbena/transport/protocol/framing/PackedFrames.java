@@ -112,8 +112,11 @@ final class PackedFrames {
         if (!frames.postMessage(endpoint, isDone ? null : first)) {
             return Obstacle.SLOT;
         }
-        for (Operation next = first; next != null && next != behind; next = next.next) {
+        // Counted, since a listener of frames may have sent more meanwhile.
+        Operation next = first;
+        for (int i = 0; i < count && next != null; i++) {
             next.framePosted(next.totalBytes, isDone);
+            next = next.next;
         }
         if (!isDone) {
             ledger.lastHasMessages(count);

@@ -486,6 +486,35 @@ class ClaimsTest extends SimulatedPair {
         end();
     }
 
+    @Test
+    void whatAListenerSendsWithinThePostingOfPackedMessagesArrives() throws Exception {
+        connect(ROOMY, ROOMY);
+        settle();
+        boolean[] once = new boolean[1];
+        left.connection.setFrameListener(new Frame.Listener() {
+            @Override
+            public void onFrameSent(Frame frame) {
+                if (!once[0]) {
+                    once[0] = true;
+                    left.sendHeap(12);
+                }
+            }
+
+            @Override
+            public void onFrameReceived(Frame frame) {}
+        });
+        left.sendHeap(12);
+        left.sendHeap(12);
+        left.connection.flush();
+        settle();
+        left.connection.flush();
+        settle();
+        assertThat(once[0]).isTrue();
+        assertThat(right.received).isEqualTo(3);
+        assertThat(left.succeeded).isEqualTo(3);
+        end();
+    }
+
     /** A receive of 64 bytes has room for 48. */
     @Test
     void theSmallestReceives() throws Exception {
