@@ -1,6 +1,6 @@
 package org.verbena.transport.verbs;
 
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -24,9 +24,9 @@ final class SetupLoop implements Executor {
     private static final Logger LOG = LoggerFactory.getLogger(SetupLoop.class);
 
     private final VerbsProvider provider;
-    private final ConcurrentLinkedQueue<Runnable> steps = new ConcurrentLinkedQueue<>();
+    private final ConcurrentLinkedDeque<Runnable> steps = new ConcurrentLinkedDeque<>();
 
-    /** Null for the common one. Written by the loop that it is before. */
+    /** Null for the common one. Written by the loop that it is. */
     private volatile @Nullable ConnectionLoop ofDevice;
 
     SetupLoop(VerbsProvider provider) {
@@ -72,24 +72,46 @@ final class SetupLoop implements Executor {
     }
 
     /**
-     * The device is known: moves there, as the last thing that a step does to what is set up. Where the kernel refuses
-     * to move the id it stays here: then it works, and waits if another device does not answer.
+     * The device is known: moves there, as the last thing that a step does to what is set up. The next step, before
+     * those that were asked for, takes the id along, since its events come to the loop of its channel. That is done by
+     * the device's loop: it takes the lock of the device's channel, which is held while the device does not answer.
+     * Where the kernel refuses to move the id everything stays here: then it works, and waits if another device does
+     * not answer.
      *
      * @param device whose loop to go to
-     * @param id moved along, since its events come to the loop of its channel; null if there is none
+     * @param id moved along; null if there is none
      */
     void moveTo(Context device, @Nullable CmId id) {
-        ConnectionLoop its = provider.connectionLoopOf(device);
         try {
+            ConnectionLoop its = provider.connectionLoopOf(device);
             if (id != null) {
-                its.adopt(id);
+                steps.addFirst(() -> take(its, id, device));
             }
             ofDevice = its;
+            if (id != null) {
+                its.loop().execute(this::turn);
+            }
         } catch (RuntimeException refused) {
-            LOG.warn(
-                    "What is set up over {} stays on the common connection loop",
-                    device.device().name(),
-                    refused);
+            stay(device, refused);
         }
+    }
+
+    private void take(ConnectionLoop its, CmId id, Context device) {
+        if (id.isClosed()) {
+            return;
+        }
+        try {
+            its.adopt(id);
+        } catch (RuntimeException refused) {
+            ofDevice = null;
+            stay(device, refused);
+        }
+    }
+
+    private static void stay(Context device, RuntimeException refused) {
+        LOG.warn(
+                "What is set up over {} stays on the common connection loop",
+                device.device().name(),
+                refused);
     }
 }

@@ -76,6 +76,16 @@ class DeviceLoopsTest {
         return handler;
     }
 
+    /** Begins another connection over the device that does not answer, and has come as far as the common loop goes. */
+    private RecordingEndpointHandler connectAsWell() {
+        RecordingEndpointHandler another = connect(roceLoop, StubDevice.ROCE);
+        RecordingEndpointHandler behind = connect(iwarpLoop, StubDevice.IWARP);
+        behind.awaitConnected();
+        behind.awaitPrepared().disconnect();
+        assertThat(behind.awaitDisconnected()).isNull();
+        return another;
+    }
+
     private static void awaitBlocked() {
         Patience.until("a call blocks", () -> StubDevice.call("stub_blocked") >= 1);
     }
@@ -117,9 +127,11 @@ class DeviceLoopsTest {
         StubDevice.call("stub_block", call);
         RecordingEndpointHandler held = connect(roceLoop, StubDevice.ROCE);
         awaitBlocked();
+        RecordingEndpointHandler another = connectAsWell();
         assertIwarpWorks();
         StubDevice.call("stub_unblock");
         held.awaitConnected();
+        another.awaitConnected();
         assertSends(held);
     }
 
@@ -131,9 +143,11 @@ class DeviceLoopsTest {
         StubDevice.call("stub_block", call);
         held.awaitPrepared().disconnect();
         awaitBlocked();
+        RecordingEndpointHandler another = connectAsWell();
         assertIwarpWorks();
         StubDevice.call("stub_unblock");
         assertThat(held.awaitDisconnected()).isNull();
+        another.awaitConnected();
     }
 
     @Test
@@ -158,9 +172,11 @@ class DeviceLoopsTest {
         RecordingListenerHandler held = new RecordingListenerHandler(roceLoop);
         provider.listen(roceLoop, new InetSocketAddress("10.0.0.1", 7473), ListenOptions.DEFAULTS, held);
         awaitBlocked();
+        RecordingEndpointHandler another = connectAsWell();
         assertIwarpWorks();
         StubDevice.call("stub_unblock");
         held.awaitListening();
+        another.awaitConnected();
     }
 
     /** What wants no particular address asks no device which one it has. */
