@@ -60,7 +60,7 @@ final class DatagramSends {
     }
 
     boolean isOut(int slot) {
-        return slot < ring.depth() && ring.position(slot) < ring.count();
+        return slot < ring.slots() && ring.position(slot) < ring.count();
     }
 
     /** Whether all that are out were never given to the device. */

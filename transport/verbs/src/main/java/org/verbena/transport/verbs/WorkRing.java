@@ -48,6 +48,11 @@ final class WorkRing<S extends WorkSlot> {
         limit = Math.min(slots.length, most);
     }
 
+    /** How many slots there are; {@link #next} comes round to the first after these. */
+    int slots() {
+        return slots.length;
+    }
+
     int count() {
         return count;
     }

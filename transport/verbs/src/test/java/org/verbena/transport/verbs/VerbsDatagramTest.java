@@ -149,6 +149,33 @@ class VerbsDatagramTest {
         assertThat(events.awaitClosed()).isEqualTo("in good order");
     }
 
+    /** The device has a shorter queue than the endpoint has slots, all of which have their turn. */
+    @Test
+    void sendsGoOnOnADeviceWithAShortQueue() throws Exception {
+        StubDevice.become("small");
+        provider.openDatagrams(loop, StubDevice.ROCE, null, DatagramOptions.DEFAULTS, events);
+        DatagramEndpoint endpoint = Patience.await("it is open", events.opened);
+        RegisteredMemory memory =
+                endpoint.memoryDomain().register(Arena.global().allocate(64, 8), Access.LOCAL_WRITE);
+        DatagramDestination to = onLoop(() -> endpoint.resolve(PEER, 5_000));
+        events.awaitTold("resolved");
+        assertThat(onLoop(endpoint::freeSendSlots)).isEqualTo(16);
+        for (int i = 0; i < 50; i++) {
+            int id = i;
+            assertThat(onLoop(() -> {
+                        boolean posted = endpoint.post(id, new ScatterGatherList(1).add(memory, 0, 64), to, false, 0);
+                        endpoint.flush();
+                        return posted;
+                    }))
+                    .isTrue();
+            events.awaitTold("send " + id + " SUCCESS");
+        }
+        to.close();
+        endpoint.close();
+        assertThat(events.awaitClosed()).isEqualTo("in good order");
+        memory.close();
+    }
+
     @Test
     void whatIsOutIsFlushedOnceAndThenItIsClosed() throws Exception {
         DatagramEndpoint endpoint = open();
