@@ -243,7 +243,7 @@ final class DatagramSetup implements CmEventSink {
         List<InetAddress> found = new ArrayList<>();
         try {
             for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {
-                if (each.isUp()) {
+                if (isUp(each)) {
                     each.inetAddresses()
                             .filter(address -> !address.isLoopbackAddress() && !address.isLinkLocalAddress())
                             .forEach(found::add);
@@ -254,6 +254,14 @@ final class DatagramSetup implements CmEventSink {
             throw new ConnectionException.Unreachable(
                     attempt() + " failed: this host's addresses cannot be read: " + unreadable.getMessage(),
                     unreadable);
+        }
+    }
+
+    private static boolean isUp(NetworkInterface each) {
+        try {
+            return each.isUp();
+        } catch (SocketException gone) {
+            return false; // it was removed since it was listed
         }
     }
 

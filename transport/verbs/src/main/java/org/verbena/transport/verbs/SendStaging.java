@@ -186,6 +186,12 @@ final class SendStaging {
         signalledOut--;
     }
 
+    /** How many of those that are out the device was not given yet. */
+    int staged() {
+        SendQueue known = queue;
+        return known == null ? 0 : known.stagedWrs();
+    }
+
     /** Whether the completion of a work request is under way, one that asks for others apart. */
     boolean isSignalledOut() {
         return postedSignalledEnd > ring.begin();

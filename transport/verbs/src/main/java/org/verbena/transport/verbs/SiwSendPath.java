@@ -32,7 +32,7 @@ final class SiwSendPath extends SendPath {
 
     @Override
     boolean isCompletionDue() {
-        return ring.count() > 0;
+        return ring.count() > staging.staged();
     }
 
     @Override

@@ -6,10 +6,10 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * A place of a queue in which one work request is out at a time: its id, and the regions that it uses. It is one object,
- * so that posting and completing touch few lines of the processor's cache. Regions that the poster keeps open are not
- * counted: that would take two writes per work request to memory that all loops share. Not thread-safe; confined to the
- * loop's thread.
+ * A place of a queue in which one work request is out at a time: its id, and the regions that it uses. It is one
+ * object, so that posting and completing touch few lines of the processor's cache. Regions that the poster keeps open
+ * are not counted: that would take two writes per work request to memory that all loops share. Not thread-safe;
+ * confined to the loop's thread.
  */
 class WorkSlot {
     private static final Logger LOG = LoggerFactory.getLogger(WorkSlot.class);

@@ -25,7 +25,7 @@ import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.WorkRequest;
 
-/** How often a busy loop goes back to Netty, and what waits meanwhile. Each send is posted when the one before is done. */
+/** How often a busy loop goes back to Netty, and what waits meanwhile. Each send follows the outcome of the last. */
 @Timeout(120)
 class LoopTurnsTest {
     private final VerbsProvider provider = new VerbsProvider();
