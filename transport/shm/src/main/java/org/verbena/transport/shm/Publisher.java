@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -49,10 +50,10 @@ final class Publisher implements DirectAccess {
     private Map<SharedFiles.Entry, Runnable> announced = Collections.emptyMap();
     private boolean closed;
 
-    /** The table has had entries since its memory was given back. */
+    /** The table has had entries, or was searched, since its memory was given back. */
     private boolean isTableUsed;
 
-    /** The table has had new entries since the last tick. */
+    /** The same since the last tick. */
     private boolean isTableInUse;
 
     /** An entry of the table. */
@@ -77,6 +78,9 @@ final class Publisher implements DirectAccess {
 
     @Override
     public synchronized boolean publish(SoftwareMemory memory) {
+        // The peer that asks for the memory has just looked for it there, which made pages of the table.
+        isTableUsed = true;
+        isTableInUse = true;
         SharedFiles.Entry file = closed ? null : files.find(memory.address(), memory.lengthBytes());
         if (file == null) {
             return false;
@@ -98,8 +102,6 @@ final class Publisher implements DirectAccess {
                 rights);
         if (entry >= 0) {
             entries = with(entries, memory, new Opening(entry, (rights & ~RegionTable.READ) != 0));
-            isTableUsed = true;
-            isTableInUse = true;
         }
         return entry >= 0;
     }
@@ -164,11 +166,15 @@ final class Publisher implements DirectAccess {
         try {
             Future<?> next =
                     loop.schedule(() -> whenLeft(memory, action), MILLIS_BETWEEN_CHECKS, TimeUnit.MILLISECONDS);
-            next.addListener(done -> {
-                if (done.isCancelled()) { // by a loop that ends, on which nothing is waited for
+            // A loop that ends cancels it, and nothing is waited for then. If it has ended by now, no listener runs.
+            AtomicBoolean seen = new AtomicBoolean();
+            Runnable ifCancelled = () -> {
+                if (next.isCancelled() && seen.compareAndSet(false, true)) {
                     whenLeft(memory, action);
                 }
-            });
+            };
+            next.addListener(done -> ifCancelled.run());
+            ifCancelled.run();
         } catch (RejectedExecutionException ended) {
             whenLeft(memory, action);
         }

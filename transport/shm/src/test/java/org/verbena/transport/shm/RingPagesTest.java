@@ -112,6 +112,34 @@ class RingPagesTest {
         }
     }
 
+    /** Memory of the program's own cannot be opened, but the peer has looked for it. */
+    @Test
+    void anIdleConnectionGivesBackATableInWhichNothingWasFound() throws IOException {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            Pair pair = fixture.connect();
+            RegisteredMemory to = fixture.region(4096, Access.LOCAL_WRITE);
+            Set<Access> rights = Set.of(Access.REMOTE_READ);
+            MemorySegment from = fixture.arena.allocate(4096);
+            MemoryDomain own = pair.server().awaitPrepared().connectionMemory();
+            for (int i = 0; i < 200; i++) {
+                try (RegisteredMemory opened = own.register(from, rights)) {
+                    WorkRequest read = new WorkRequest(1).asRead(i, 0, opened.address(), opened.remoteKey());
+                    read.buffers().add(to, 0, 4096);
+                    pair.client().send(read);
+                    assertThat(pair.client().awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+                }
+            }
+            assertThat(ringKib())
+                    .as("while it is used")
+                    .anySatisfy(kib -> assertThat(kib).isGreaterThan(IDLE_KIB));
+            for (int i = 0; i < 4; i++) {
+                fixture.tick();
+            }
+            assertIdle();
+            pair.client().awaitPrepared().disconnect();
+        }
+    }
+
     /** Messages through all of the ring, with what arrives compared. */
     private static final class Bursts {
         private final ShmFixture fixture;
