@@ -398,9 +398,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             throw new ClosedChannelException();
         }
         connection.sending0();
-        if (!open.isWritable() && open.queuedBytes() > 0) {
+        if (!open.isWritable() && open.queuedBytes() > 0 && !open.isClaimRefused()) {
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
-            // to report
+            // to report. A claim waits for memory that what is written here may hold.
         }
         outboundBridge.handOverFlushed(outbound, open);
         send0(open);

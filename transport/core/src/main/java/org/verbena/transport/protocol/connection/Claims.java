@@ -135,7 +135,7 @@ final class Claims implements MessageClaims {
                 refusedBytes = NONE;
             }
         }
-        return refusedBytes != NONE;
+        return isRefused();
     }
 
     @Override

@@ -357,6 +357,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         return parts.outbox.isWritable();
     }
 
+    /** {@return whether a claim was refused for want of room, and none was found since} */
+    public boolean isClaimRefused() {
+        return parts.isClaimRefused();
+    }
+
     /**
      * The size of messages that are queued and have no outcome yet.
      *
@@ -413,7 +418,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (!parts.life.is(Phase.ACTIVE) || raw || parts.control.isPinging()) {
             return false;
         }
-        parts.control.ping(nonce, false);
+        parts.timeouts.ping(nonce);
         flush();
         return true;
     }
@@ -726,10 +731,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     // The end.
 
-    /**
-     * An exception of a callback or of the provider ends the connection. The first error is rethrown to the caller when
-     * all is settled.
-     */
+    /** An exception of a callback or of the provider ends the connection. The first error is rethrown when settled. */
     void threw(Throwable failure) {
         abort(failure);
         parts.settling.keep(failure);

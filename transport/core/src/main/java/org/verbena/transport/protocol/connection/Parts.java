@@ -155,6 +155,11 @@ final class Parts {
         return claims != null && claims.isHeldUp();
     }
 
+    /** Whether a claim was refused, and no room for it was found since. */
+    boolean isClaimRefused() {
+        return claims != null && claims.isRefused();
+    }
+
     /** The connection has ended. */
     void endClaims() {
         if (claims != null) {
@@ -178,9 +183,11 @@ final class Parts {
         return life.is(Lifecycle.Phase.ACTIVE)
                 && handshake.isOver()
                 && outbox.isNoneWaiting()
+                && outbox.isWritable()
+                && !ledger.isStaged()
                 && inbox.isEmpty()
                 && !control.lacksSlot()
-                && (claims == null || !claims.isRefused());
+                && !isClaimRefused();
     }
 
     private void retry() {

@@ -203,6 +203,12 @@ final class Timeouts {
         return null;
     }
 
+    /** Pings for the program. The peer has as long for its answer as for that to a keepalive. */
+    void ping(long nonce) {
+        control.ping(nonce, false);
+        pingedNanos = clock.getAsLong();
+    }
+
     /** A peer that is slow within a message although it may send holds memory that others wait for. */
     private @Nullable ConnectionException checkMessage(long nowNanos) {
         if (!takeMessage(nowNanos)) {

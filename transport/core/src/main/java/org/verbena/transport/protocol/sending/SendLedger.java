@@ -357,7 +357,12 @@ public final class SendLedger {
         }
     }
 
-    /** Whether something is staged that the device was not given; from now on nothing is. */
+    /** Whether something is staged that the device was not given. */
+    public boolean isStaged() {
+        return staged;
+    }
+
+    /** The same; from now on nothing is. */
     public boolean takeStaged() {
         boolean was = staged;
         staged = false;

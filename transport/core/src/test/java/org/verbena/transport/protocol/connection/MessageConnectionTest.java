@@ -945,6 +945,23 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
+    void aPeerHasTheWholeTimeToAnswerAProgramsPing() throws Exception {
+        Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(1000), frames -> {});
+        settle();
+        rogue.type(Wire.STATE, 0, 0);
+        settle();
+        network.nowNanos += TimeUnit.SECONDS.toNanos(5);
+        assertThat(left.connection.ping(4711)).isTrue();
+        left.tick();
+        settle();
+        pass(999);
+        assertThat(left.inactive).isZero();
+        pass(1);
+        assertThat(left.inactiveCause).isInstanceOf(ConnectionException.TimedOut.class);
+        left.checkMemory();
+    }
+
+    @Test
     void aPeerThatDoesNotAnswerCloseIsGivenUp() throws Exception {
         Rogue rogue = rogue(OPTIONS, Rogue::acknowledge);
         settle();
