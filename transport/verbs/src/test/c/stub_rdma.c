@@ -1540,8 +1540,10 @@ EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters
 		DONE(0);
 	}
 	id->qp->state = IBV_QPS_RTS;
-	if (linked)
-		DONE(accept_linked((struct stub_id *) id, parameters));
+	if (linked) {
+		int outcome = accept_linked((struct stub_id *) id, parameters);
+		DONE(outcome);
+	}
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	DONE(0);
 }
