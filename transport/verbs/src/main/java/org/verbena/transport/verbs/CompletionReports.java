@@ -116,13 +116,18 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
         endpoint.noteProgress();
     }
 
+    /** The peer has left, and completions may still come. */
+    void peerLeaves() {
+        hasPeerLeft = true;
+    }
+
     /**
      * The peer has left, and all completions that had come are handled.
      *
      * @return what that means; null if it has taken all that was sent, so far as is known
      */
-    ConnectionException.@Nullable Lost peerLeft() {
-        hasPeerLeft = true;
+    @Nullable ConnectionException peerLeft() {
+        peerLeaves();
         return sends.isCompletionDue() ? new ConnectionException.Lost(lossDuring(sends.describeOldest())) : null;
     }
 

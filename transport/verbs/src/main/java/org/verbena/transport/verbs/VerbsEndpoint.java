@@ -339,17 +339,13 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
 
     /**
      * Receives come back. Over iWARP the peer has ended the connection, and the event that reports this is still to
-     * come; it has refused something if a send has no completion (a driver may give back the receives first).
-     * Elsewhere only an error of this side's queue pair gives them back.
+     * come. A driver may give back the receives first: sends that come back as well were refused, and those that are
+     * done were not. Elsewhere only an error of this side's queue pair gives receives back.
      */
     void drainFlushed() {
         if (device().isIwarp()) {
-            ConnectionException.Lost loss = reports.peerLeft();
-            if (loss == null) {
-                drain(null);
-            } else {
-                drainVaguely(loss);
-            }
+            reports.peerLeaves();
+            drain(null);
             return;
         }
         String known = portProblem();

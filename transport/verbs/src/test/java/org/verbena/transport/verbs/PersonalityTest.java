@@ -597,6 +597,24 @@ class PersonalityTest {
         assertThat(client.awaitSend().status()).isEqualTo(WorkStatus.FLUSHED);
     }
 
+    /** A peer that closes in good order has taken what was sent, whatever comes back first. */
+    @ParameterizedTest
+    @ValueSource(strings = {"irdma-iwarp", "erdma", "cxgb4"})
+    void receivesThatComeBackBeforeASendIsDoneAreNoLossIfThePeerHasTakenIt(String family) {
+        become(family);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        client.receive(1, memory(client), 0, 64);
+        StubDevice.call("stub_hold_sends", 1);
+        StubDevice.call("stub_hold_flushes", 1);
+        client.send(new WorkRequest(1).asSend(2, 0));
+        StubDevice.call("stub_flush_receive", StubDevice.lastNumber());
+        assertThat(client.awaitReceive().status()).isEqualTo(WorkStatus.FLUSHED);
+        StubDevice.call("stub_complete", StubDevice.lastNumber(), 0, 0);
+        assertThat(client.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+        StubDevice.call("stub_hold_flushes", 0);
+        assertThat(client.awaitDisconnected()).isNull();
+    }
+
     @Test
     void gidsOfOtherNamespacesAreNotOurs() throws Exception {
         assertThat(LocalPort.ownership(Integer.MAX_VALUE, InetAddress.getLoopbackAddress()))
