@@ -330,12 +330,16 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
 
     private static void collectRoots(CompositeByteBuf composite, List<RegisteredByteBuf> roots) {
         for (int i = 0; i < composite.numComponents(); i++) {
-            for (ByteBuf b = composite.internalComponent(i); b != null; b = b.unwrap()) {
-                if (b instanceof RegisteredByteBuf root) {
-                    roots.add(root);
-                } else if (b instanceof CompositeByteBuf inner) {
-                    collectRoots(inner, roots);
-                }
+            collectRootsUnder(composite.internalComponent(i), roots);
+        }
+    }
+
+    private static void collectRootsUnder(ByteBuf buffer, List<RegisteredByteBuf> roots) {
+        for (ByteBuf b = buffer; b != null; b = b.unwrap()) {
+            if (b instanceof RegisteredByteBuf root) {
+                roots.add(root);
+            } else if (b instanceof CompositeByteBuf composite) {
+                collectRoots(composite, roots);
             }
         }
     }
@@ -350,16 +354,9 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
      */
     static @Nullable RegisteredMemory regionOf(ByteBuf buffer, long address, long lengthBytes) {
         List<RegisteredByteBuf> roots = new ArrayList<>(1);
-        for (ByteBuf b = buffer; b != null; b = b.unwrap()) {
-            if (b instanceof RegisteredByteBuf root) {
-                roots.add(root);
-            } else if (b instanceof CompositeByteBuf composite) {
-                collectRoots(composite, roots);
-            }
-        }
+        collectRootsUnder(buffer, roots);
         for (RegisteredByteBuf root : roots) {
-            long start = root.memoryAddress();
-            if (address >= start && address + lengthBytes <= start + root.capacity) {
+            if (root.contains(address, lengthBytes)) {
                 return root.region();
             }
         }
@@ -370,14 +367,16 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
             ByteBuffer part, List<RegisteredByteBuf> roots, MemoryDomain domain) {
         long address = MemorySegment.ofBuffer(part).address();
         for (RegisteredByteBuf root : roots) {
-            long start = root.memoryAddress();
-            if (root.pool.domain().equals(domain)
-                    && address >= start
-                    && address + part.remaining() <= start + root.capacity) {
+            if (root.pool.domain().equals(domain) && root.contains(address, part.remaining())) {
                 return root.region();
             }
         }
         return null;
+    }
+
+    private boolean contains(long address, long lengthBytes) {
+        long start = memoryAddress();
+        return address >= start && address + lengthBytes <= start + capacity;
     }
 
     // The methods of ByteBuf.
