@@ -36,15 +36,7 @@ class ClaimsTest extends SimulatedPair {
     private MessageClaims connectedRoomy() {
         connect(ROOMY, ROOMY);
         settle();
-        left.connection.setFrameListener(new Frame.Listener() {
-            @Override
-            public void onFrameSent(Frame frame) {
-                frames.add(frame);
-            }
-
-            @Override
-            public void onFrameReceived(Frame frame) {}
-        });
+        left.onFrameSent(frames::add);
         return left.connection.claims();
     }
 
@@ -462,17 +454,11 @@ class ClaimsTest extends SimulatedPair {
         connect(ROOMY, ROOMY);
         settle();
         List<Outcome> outcomes = new ArrayList<>();
-        left.connection.setFrameListener(new Frame.Listener() {
-            @Override
-            public void onFrameSent(Frame frame) {
-                if (outcomes.isEmpty()) {
-                    outcomes.add(left.claim(12));
-                    left.connection.flushNow();
-                }
+        left.onFrameSent(frame -> {
+            if (outcomes.isEmpty()) {
+                outcomes.add(left.claim(12));
+                left.connection.flushNow();
             }
-
-            @Override
-            public void onFrameReceived(Frame frame) {}
         });
         claim(3, 12);
         left.connection.flush();
@@ -491,17 +477,11 @@ class ClaimsTest extends SimulatedPair {
         connect(ROOMY, ROOMY);
         settle();
         boolean[] once = new boolean[1];
-        left.connection.setFrameListener(new Frame.Listener() {
-            @Override
-            public void onFrameSent(Frame frame) {
-                if (!once[0]) {
-                    once[0] = true;
-                    left.sendHeap(12);
-                }
+        left.onFrameSent(frame -> {
+            if (!once[0]) {
+                once[0] = true;
+                left.sendHeap(12);
             }
-
-            @Override
-            public void onFrameReceived(Frame frame) {}
         });
         left.sendHeap(12);
         left.sendHeap(12);

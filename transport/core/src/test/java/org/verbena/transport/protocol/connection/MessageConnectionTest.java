@@ -212,16 +212,10 @@ class MessageConnectionTest extends SimulatedPair {
         packs = false; // each message needs a grant and a slot
         connectedByDefault(4 << 20);
         List<Frame> waited = new ArrayList<>();
-        left.connection.setFrameListener(new Frame.Listener() {
-            @Override
-            public void onFrameSent(Frame frame) {
-                if (frame.detail().contains("waited for grants")) {
-                    waited.add(frame);
-                }
+        left.onFrameSent(frame -> {
+            if (frame.detail().contains("waited for grants")) {
+                waited.add(frame);
             }
-
-            @Override
-            public void onFrameReceived(Frame frame) {}
         });
         sendAndSettle(62);
         assertThat(left.connection.creditsAvailable()).isLessThanOrEqualTo(62);

@@ -52,15 +52,7 @@ class PackedFramesTest extends SimulatedPair {
 
     private void listen() {
         frames.clear();
-        left.connection.setFrameListener(new Frame.Listener() {
-            @Override
-            public void onFrameSent(Frame frame) {
-                frames.add(frame);
-            }
-
-            @Override
-            public void onFrameReceived(Frame frame) {}
-        });
+        left.onFrameSent(frames::add);
     }
 
     private List<String> types() {

@@ -11,6 +11,7 @@ import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain;
@@ -18,6 +19,7 @@ import org.verbena.transport.MessageClaims;
 import org.verbena.transport.MessageClaims.Outcome;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.Role;
@@ -109,6 +111,19 @@ final class Party implements MessageListener {
         receivePool = new RegisteredBufferPool(endpoint.domain, poolOptions);
         buffers = new MessageBuffers(sendPool, receivePool);
         connection = new MessageConnection(role, options, domain -> buffers, this, () -> endpoint.network.nowNanos);
+    }
+
+    /** Listens to the frames that are sent. */
+    void onFrameSent(Consumer<Frame> sent) {
+        connection.setFrameListener(new Frame.Listener() {
+            @Override
+            public void onFrameSent(Frame frame) {
+                sent.accept(frame);
+            }
+
+            @Override
+            public void onFrameReceived(Frame frame) {}
+        });
     }
 
     /** Another connection of the same process. */
