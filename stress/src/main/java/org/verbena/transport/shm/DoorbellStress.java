@@ -74,6 +74,31 @@ public class DoorbellStress {
         }
     }
 
+    /** A loop that looks at its connections, and falls asleep: it sees the record, or the bit, or is sent a wake-up. */
+    @JCStressTest
+    @Outcome(id = "0, 0", expect = Expect.FORBIDDEN, desc = "the loop sleeps over the record")
+    @Outcome(expect = Expect.ACCEPTABLE, desc = "seen, rung, or woken")
+    @State
+    public static class LookAndSleep extends Base {
+        public LookAndSleep() {
+            Doorbell.setSleeps(page, Doorbell.LOOKS);
+        }
+
+        @Actor
+        public void write(II_Result result) {
+            writer.claim(8, 8);
+            writer.commit(Ring.SEND, Ring.FIRST | Ring.LAST, 8, 7, 0, 0, 8, 7);
+            writer.publish();
+            result.r1 = !doorbell.isLooking() && doorbell.ring(0) != 0 ? 1 : 0;
+        }
+
+        @Actor
+        public void sleep(II_Result result) {
+            Doorbell.setSleeps(page, 1);
+            result.r2 = reader.hasMore() || Doorbell.isRung(page, 0) ? 1 : 0;
+        }
+    }
+
     /** A writer that waits for room sees it, or the reader rings, and then the writer's loop sees that or is woken. */
     @JCStressTest
     @Outcome(id = "0, 0, 0", expect = Expect.FORBIDDEN, desc = "the writer's loop sleeps over the room")

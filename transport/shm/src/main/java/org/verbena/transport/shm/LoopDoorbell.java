@@ -15,7 +15,10 @@ import org.verbena.transport.shm.ffm.SharedFile;
  * too late, and at no others.
  *
  * <p>A connection that is the only one with its process is polled by itself. With the second one the page is made, and
- * both peers learn where to ring. A peer that cannot map it wakes each connection by itself. Not thread-safe;
+ * both peers learn where to ring. A peer that cannot map it wakes each connection by itself.
+ *
+ * <p>While the connections are few, the loop looks at each of them, and its peer rings only when it sleeps: to look at
+ * a ring costs less than to set and take a bit. With more, it looks at those whose bits are set. Not thread-safe;
  * confined to the loop's thread.
  */
 final class LoopDoorbell extends Polled {
@@ -30,8 +33,11 @@ final class LoopDoorbell extends Polled {
     private final BitSet taken = new BitSet();
     private int count;
 
-    /** Words that have members. */
-    private int words;
+    /** The slots up to the last that is taken. */
+    private int slots;
+
+    /** The members are few, and each is looked at. */
+    private boolean isLooking = true;
 
     /** Members that are to be polled again although nobody has rung: not all was done. */
     private long[] again = new long[1];
@@ -51,6 +57,12 @@ final class LoopDoorbell extends Polled {
 
         /** The peer has rung, or the connection has asked for another turn. Returns how many records there were. */
         int pollRung();
+
+        /** The peer need not ring: looks for what it has done, if it rings here at all. Returns the same. */
+        int look();
+
+        /** Asks the peer to ring for all that it does; false if there is something to do already. */
+        boolean awaitRing();
     }
 
     LoopDoorbell(ShmIoHandler io, PeerProcess process) {
@@ -75,8 +87,29 @@ final class LoopDoorbell extends Polled {
             again = Arrays.copyOf(again, members.length / Long.SIZE);
         }
         members[slot] = member;
-        words = (taken.length() + Long.SIZE - 1) / Long.SIZE;
+        onSlotsChanged();
         return slot;
+    }
+
+    private void onSlotsChanged() {
+        slots = taken.length();
+        boolean isFew = slots <= ShmIoHandler.FEW;
+        if (isFew == isLooking) {
+            return;
+        }
+        isLooking = isFew;
+        if (!isAwake()) {
+            return; // all have been asked to ring
+        }
+        awake();
+        if (!isFew) {
+            for (int slot = 0; slot < slots; slot++) {
+                Member member = members[slot];
+                if (member != null && !member.awaitRing()) {
+                    again[slot / Long.SIZE] |= 1L << slot;
+                }
+            }
+        }
     }
 
     /**
@@ -127,7 +160,7 @@ final class LoopDoorbell extends Polled {
         again[slot / Long.SIZE] &= ~(1L << slot);
         taken.clear(slot);
         count--;
-        words = (taken.length() + Long.SIZE - 1) / Long.SIZE;
+        onSlotsChanged();
         if (count == 0 && !polling) {
             close();
         }
@@ -152,6 +185,11 @@ final class LoopDoorbell extends Polled {
         }
     }
 
+    /** Whether each member is looked at in each turn of the loop, so that nobody needs to ring. */
+    boolean isLooking() {
+        return isLooking;
+    }
+
     /** Polls a member in the next turn although nobody rings. */
     void pollAgain(int slot) {
         again[slot / Long.SIZE] |= 1L << slot;
@@ -167,8 +205,12 @@ final class LoopDoorbell extends Polled {
         polling = true;
         int handled = 0;
         try {
-            for (int word = 0; word < words; word++) {
+            for (int word = 0; word * Long.SIZE < slots; word++) {
                 handled += poll(now, word);
+            }
+            for (int slot = 0; isLooking && slot < slots; slot++) {
+                Member member = members[slot];
+                handled += member == null ? 0 : member.look();
             }
         } finally {
             polling = false;
@@ -204,20 +246,33 @@ final class LoopDoorbell extends Polled {
             return true;
         }
         Doorbell.setSleeps(now, ++lastSleep);
-        for (int word = 0; word < words; word++) {
-            if (again[word] != 0 || Doorbell.isRung(now, word)) {
-                awake();
-                return false;
-            }
+        if (isAnyDue(now)) {
+            awake();
+            return false;
         }
         return true;
+    }
+
+    private boolean isAnyDue(MemorySegment now) {
+        for (int word = 0; word * Long.SIZE < slots; word++) {
+            if (again[word] != 0 || Doorbell.isRung(now, word)) {
+                return true;
+            }
+        }
+        for (int slot = 0; isLooking && slot < slots; slot++) {
+            Member member = members[slot];
+            if (member != null && !member.awaitRing()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override
     void awake() {
         MemorySegment now = memory;
         if (now != null) {
-            Doorbell.setSleeps(now, 0);
+            Doorbell.setSleeps(now, isLooking ? Doorbell.LOOKS : 0);
         }
     }
 

@@ -24,6 +24,11 @@ final class PeerDoorbell {
         this.memory = memory;
     }
 
+    /** Whether the loop finds what was published before although nobody rings. */
+    boolean isLooking() {
+        return Doorbell.isLooking(memory);
+    }
+
     /**
      * Rings for a connection.
      *

@@ -22,6 +22,9 @@ final class Ringer implements Control.Bells {
     private int slot;
     private boolean hasCome;
 
+    /** The peer knows that this side rings there, and does not wait for anything else. */
+    private boolean hasRung;
+
     Ringer(RingWriter ring, @Nullable PeerProcess process) {
         this.ring = ring;
         this.process = process;
@@ -52,7 +55,14 @@ final class Ringer implements Control.Bells {
      */
     long ring() {
         PeerDoorbell at = doorbell;
-        return at != null ? at.ring(slot) : ring.wakeReader() ? 1 : 0;
+        if (at == null) {
+            return ring.wakeReader() ? 1 : 0;
+        }
+        if (hasRung && at.isLooking()) {
+            return 0;
+        }
+        hasRung = true;
+        return at.ring(slot);
     }
 
     void woken(long sleep) {

@@ -272,19 +272,29 @@ final class ShmEndpoint extends SoftwareEndpoint
         return records;
     }
 
+    @Override
+    public int look() {
+        return hasRung ? poll() : 0;
+    }
+
+    @Override
+    public boolean awaitRing() {
+        Rings now = rings;
+        return !hasRung || isPollScheduled || now == null || !isConnected() || (!hasWork(now) && now.out.awaitRoom());
+    }
+
     /**
      * What could not be done at once needs no ring of the peer. For the rest the peer has to ring: it may have cleared
      * a request for room that it had not answered, but rings after that, so each ring is followed by a new request.
      */
     private void pollAgainIfDue() {
-        Rings now = rings;
         LoopDoorbell at = doorbell;
-        if (hasRung
-                && !isPollScheduled
-                && at != null
-                && now != null
-                && isConnected()
-                && (hasWork(now) || !now.out.awaitRoom())) {
+        if (at == null || !hasRung) {
+            return;
+        }
+        if (at.isLooking()) {
+            at.wake();
+        } else if (!awaitRing()) {
             at.pollAgain(slot);
         }
     }

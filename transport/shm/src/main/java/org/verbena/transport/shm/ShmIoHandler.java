@@ -34,7 +34,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
     private static final int YIELDS_BETWEEN_SOCKETS = 4;
 
     /** So few cost next to nothing: none of them sleeps before the loop does. */
-    private static final int FEW = 8;
+    static final int FEW = 8;
 
     /** Polls for nothing after which one of many sleeps: about as long as a wake-up costs. */
     private static final int IDLE_POLLS = 2048;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Arrays;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -21,6 +22,8 @@ class LoopDoorbellTest {
         private @Nullable SharedFile page;
         private int announced;
         private int polled;
+        private int looked;
+        private boolean isDue;
 
         Member(@Nullable RuntimeException failure) {
             this.failure = failure;
@@ -39,6 +42,17 @@ class LoopDoorbellTest {
                 throw failure;
             }
             return 1;
+        }
+
+        @Override
+        public int look() {
+            looked++;
+            return 0;
+        }
+
+        @Override
+        public boolean awaitRing() {
+            return !isDue;
         }
     }
 
@@ -104,6 +118,51 @@ class LoopDoorbellTest {
             takeRoom(); // the page is gone
             return null;
         });
+    }
+
+    @Test
+    void fewMembersAreLookedAtAndManyRing() throws IOException {
+        onLoop(doorbell -> {
+            Member[] members = new Member[ShmIoHandler.FEW + 1];
+            for (int i = 0; i < ShmIoHandler.FEW; i++) {
+                members[i] = new Member(null);
+                boolean announced = doorbell.announce(members[i], doorbell.join(members[i]));
+                assertThat(announced).isEqualTo(i > 0);
+            }
+            SharedFile page = members[0].page;
+            assertThat(isLooking(page)).isTrue();
+            assertThat(doorbell.poll()).isZero();
+            assertThat(Arrays.stream(members, 0, ShmIoHandler.FEW))
+                    .extracting(member -> member.looked)
+                    .containsOnly(1);
+
+            members[3].isDue = true;
+            assertThat(doorbell.fallAsleep()).as("sleeps over a message").isFalse();
+            assertThat(isLooking(page)).isTrue();
+
+            Member last = new Member(null);
+            int slot = doorbell.join(last);
+            assertThat(doorbell.announce(last, slot)).isTrue();
+            assertThat(isLooking(page)).as("with one more").isFalse();
+            assertThat(doorbell.poll()).as("what has come before").isEqualTo(1);
+            assertThat(members[3].polled).isEqualTo(1);
+            assertThat(last.looked).isZero();
+
+            doorbell.leave(slot);
+            assertThat(isLooking(page)).as("with one fewer").isTrue();
+            members[3].isDue = false;
+            assertThat(doorbell.fallAsleep()).isTrue();
+            assertThat(isLooking(page)).as("asleep").isFalse();
+            for (int i = 0; i < ShmIoHandler.FEW; i++) {
+                doorbell.leave(i);
+            }
+            takeRoom(); // the page is gone
+            return null;
+        });
+    }
+
+    private static boolean isLooking(SharedFile page) {
+        return Doorbell.isLooking(page.memory());
     }
 
     private static void ring(SharedFile page, int slots) {
