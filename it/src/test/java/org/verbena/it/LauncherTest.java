@@ -159,6 +159,33 @@ class LauncherTest {
         assertThat(run(launcher).output()).doesNotContain("AOT");
     }
 
+    /** Its jar is not written again then. */
+    @Test
+    void makesAnotherCacheWhenABuildChangedOnlyALibrary() throws Exception {
+        jdkWithCache();
+        Path built = launcher.resolveSibling("tools/target/verbena.built");
+        assertThat(run(launcher).errors()).contains("preparing faster starts");
+        assertThat(run(launcher).errors()).isEmpty();
+        Path cache = launcher.resolveSibling("tools/target/verbena.aot");
+        FileTime made = Files.getLastModifiedTime(cache);
+        Files.setLastModifiedTime(built, FileTime.from(made.toInstant().plusMillis(1)));
+        assertThat(run(launcher).errors()).isEqualTo("verbena: preparing faster starts, once\n");
+        assertThat(Files.getLastModifiedTime(cache)).isGreaterThan(made);
+    }
+
+    /** A JVM that is given both ends with an error. */
+    @Test
+    void startsWithoutTheCacheBesideFlagsThatExcludeIt() throws Exception {
+        jdkWithCache();
+        run(launcher);
+        for (String flag : List.of("-Xshare:off", "-XX:AOTMode=off", "-XX:SharedArchiveFile=a.jsa")) {
+            environment.put("VERBENA_JAVA_OPTS", "-Xmx1g " + flag);
+            assertThat(run(launcher).output()).contains("<" + flag + ">").doesNotContain("AOTCache");
+        }
+        environment.put("VERBENA_JAVA_OPTS", "-Xmx1g");
+        assertThat(run(launcher).output()).contains("AOTCache");
+    }
+
     @Test
     void worksThroughASymbolicLink() throws Exception {
         jdk("jdk-25", "25");
