@@ -2,7 +2,12 @@ package org.verbena.transport;
 
 import java.io.Serial;
 
-/** A connection could not be established, or was lost. The message names the address, the step and the reason. */
+/**
+ * A connection could not be established, or was lost. The message names the address, the step and the reason.
+ *
+ * <p>If a request of an {@code RdmaClient} fails with it, {@link #mayHaveBegun()} tells whether the server may have
+ * begun with the request.
+ */
 public sealed class ConnectionException extends RdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -24,6 +29,17 @@ public sealed class ConnectionException extends RdmaException {
      */
     public ConnectionException(String message, Throwable cause) {
         super(message, cause);
+    }
+
+    /**
+     * Tells whether the server may have begun with the request that failed. If it has not, the request can be sent
+     * again without doing anything twice.
+     *
+     * @return true if the request was sent, completely or in part, and its reply did not arrive; false if it was not
+     *     sent, and for what is no request
+     */
+    public boolean mayHaveBegun() {
+        return false;
     }
 
     /** The peer rejected the connection, or nothing listens at that address. */
@@ -95,10 +111,40 @@ public sealed class ConnectionException extends RdmaException {
         }
     }
 
-    /** An established connection was lost: the peer vanished, or its device or path failed. */
+    /**
+     * A client has no connection at the moment, or is closed: what was to be sent was not. A client that is not closed
+     * goes on connecting, so the same may succeed later.
+     */
+    public static final class Unavailable extends ConnectionException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        /**
+         * Creates an exception.
+         *
+         * @param message what was to be done, the server, and why there is no connection
+         */
+        public Unavailable(String message) {
+            super(message);
+        }
+
+        /**
+         * Creates an exception with a cause.
+         *
+         * @param message what was to be done, the server, and why there is no connection
+         * @param cause why there is no connection
+         */
+        public Unavailable(String message, Throwable cause) {
+            super(message, cause);
+        }
+    }
+
+    /** An established connection was lost: an end closed it or vanished, or its device or path failed. */
     public static final class Lost extends ConnectionException {
         @Serial
         private static final long serialVersionUID = 1L;
+
+        private final boolean mayHaveBegun;
 
         /**
          * Creates an exception.
@@ -107,6 +153,7 @@ public sealed class ConnectionException extends RdmaException {
          */
         public Lost(String message) {
             super(message);
+            mayHaveBegun = false;
         }
 
         /**
@@ -116,7 +163,24 @@ public sealed class ConnectionException extends RdmaException {
          * @param cause the reason
          */
         public Lost(String message, Throwable cause) {
+            this(message, cause, false);
+        }
+
+        /**
+         * Creates an exception of a request.
+         *
+         * @param message the address and what was observed
+         * @param cause the reason
+         * @param mayHaveBegun whether the request was sent, at least in part
+         */
+        public Lost(String message, Throwable cause, boolean mayHaveBegun) {
             super(message, cause);
+            this.mayHaveBegun = mayHaveBegun;
+        }
+
+        @Override
+        public boolean mayHaveBegun() {
+            return mayHaveBegun;
         }
     }
 }
