@@ -8,6 +8,7 @@ module org.verbena.api {
     requires static micrometer.core; // only for org.verbena.api.metrics
 
     exports org.verbena.api;
+    exports org.verbena.api.client;
     exports org.verbena.api.datagram;
     exports org.verbena.api.ladder;
     exports org.verbena.api.metrics;

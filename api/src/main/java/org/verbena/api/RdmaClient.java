@@ -1,36 +1,29 @@
 package org.verbena.api;
 
-import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.Channel;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.Future;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import org.verbena.api.internal.ladder.LadderMove;
+import org.verbena.api.client.ClientState;
+import org.verbena.api.client.RequestOptions;
+import org.verbena.api.client.Target;
+import org.verbena.api.internal.client.Backoff;
+import org.verbena.api.internal.client.CallPlan;
+import org.verbena.api.internal.client.Connected;
+import org.verbena.api.internal.client.Links;
 import org.verbena.api.internal.loop.LoopFuture;
-import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
-import org.verbena.api.internal.request.Link;
-import org.verbena.api.internal.request.Links;
-import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.api.internal.request.Operation;
-import org.verbena.api.internal.request.RequestCounters;
-import org.verbena.api.internal.request.Retries;
 import org.verbena.api.internal.request.SendLimit;
-import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
@@ -41,7 +34,6 @@ import org.verbena.transport.RequestException;
 import org.verbena.transport.SendLimitException;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
-import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * A client of messages, for programs that do not use Netty otherwise. Its peer is an {@link RdmaServer}.
@@ -62,29 +54,58 @@ import org.verbena.transport.spi.RdmaProvider;
  * was added before that runs there and must not block: use the {@code Async} methods for stages that do. Without an
  * executor these run each stage on a virtual thread. Waiting for such a future on an event loop fails at once.
  *
+ * <p><b>Connections.</b> A client outlives its connections. When one is lost, the client makes another, with longer
+ * waits from attempt to attempt ({@link Builder#backOff}). Meanwhile {@link #state()} is not {@link ClientState#READY},
+ * and what is sent waits for a connection, a request until its timeout, unless the client {@linkplain Builder#failFast
+ * fails fast}. A request that was under way on the lost connection fails with {@link ConnectionException}, whose {@link
+ * ConnectionException#mayHaveBegun} tells whether the server may have begun with it. A client of several servers
+ * ({@link Target}) sends each request to the less loaded of two.
+ *
  * <p>Messages that the server has not accepted yet wait in memory: wait for their futures from time to time, or check
  * {@link #isWritable()}.
  */
-public final class RdmaClient implements AutoCloseable {
+public final class RdmaClient implements MessageClient {
     private final Links links;
-    private final RdmaEventLoopGroup group;
-    private final boolean ownsGroup;
+    private final ClientDialer dialer;
     private final long requestTimeoutNanos;
 
-    /** Null if it stays on its connection. */
-    private final @Nullable LadderMove move;
+    /**
+     * Creates one that has no connection yet.
+     *
+     * @param how is not changed afterwards
+     * @param name of the target, for messages
+     */
+    private RdmaClient(ClientSettings how, String name) {
+        dialer = new ClientDialer(how);
+        links = new Links(name, dialer, how.linking());
+        dialer.begin(links);
+        requestTimeoutNanos = how.requestTimeoutNanos;
+    }
 
-    private RdmaClient(
-            Links links,
-            RdmaEventLoopGroup group,
-            boolean ownsGroup,
-            long requestTimeoutNanos,
-            @Nullable LadderMove move) {
-        this.links = links;
-        this.group = group;
-        this.ownsGroup = ownsGroup;
-        this.requestTimeoutNanos = requestTimeoutNanos;
-        this.move = move;
+    private static RdmaClient begin(ClientSettings how, Target target) {
+        RdmaClient client = new RdmaClient(how, target.toString());
+        client.links.begin(target, how.names);
+        return client;
+    }
+
+    /** Done when the first connection is up; fails when the first attempts have all failed. */
+    CompletableFuture<Void> first() {
+        return links.first();
+    }
+
+    /** Waits for the first connection. */
+    private RdmaClient awaitFirst(String purpose) {
+        try {
+            links.first().get();
+            return this;
+        } catch (InterruptedException interruption) {
+            closeAsync();
+            throw ShortForm.interrupted(purpose, interruption);
+        } catch (ExecutionException failed) {
+            closeAsync();
+            Throwable cause = failed.getCause();
+            throw ShortForm.unchecked(purpose, cause == null ? failed : cause);
+        }
     }
 
     /**
@@ -111,109 +132,74 @@ public final class RdmaClient implements AutoCloseable {
         return new Builder();
     }
 
-    /**
-     * Sends a message.
-     *
-     * @param message its ownership is taken
-     * @return done when the send has completed; only a reply shows that the server's program has seen the message.
-     *     Fails with {@link SendLimitException} if too much {@linkplain Builder#maxPending waits to be sent}
-     */
+    @Override
     public Future<Void> send(ByteBuf message) {
-        return links.start(Operation.SEND, message, 0);
+        return links.start(Operation.SEND, message, requestTimeoutNanos);
     }
 
-    /**
-     * Sends a message.
-     *
-     * @param message copied before this returns
-     * @return done when the send has completed, as {@link #send(ByteBuf)} says
-     */
+    @Override
     public CompletableFuture<Void> send(byte[] message) {
-        return links.start(Operation.SEND, message, 0);
+        return links.start(Operation.SEND, message, requestTimeoutNanos);
     }
 
-    /**
-     * Sends a message.
-     *
-     * @param message its remaining bytes are copied before this returns; its position stays
-     * @return done when the send has completed, as {@link #send(ByteBuf)} says
-     */
+    @Override
     public CompletableFuture<Void> send(ByteBuffer message) {
-        return links.start(Operation.SEND, message, 0);
+        return links.start(Operation.SEND, message, requestTimeoutNanos);
     }
 
-    /**
-     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}. The
-     * request carries the timeout, and the server drops a request whose time is over.
-     *
-     * @param message its ownership is taken
-     * @return the reply, for the caller to release. Fails with {@link RequestException}, or with the connection's
-     *     cause. Cancelling it gives up the reply; the request may have been sent
-     */
+    @Override
     public Future<ByteBuf> request(ByteBuf message) {
         return links.start(Operation.REQUEST, message, requestTimeoutNanos);
     }
 
-    /**
-     * Sends a request.
-     *
-     * @param message its ownership is taken
-     * @param timeout how long the reply may take; more than zero
-     * @return the reply, for the caller to release; fails as {@link #request(ByteBuf)} does
-     */
+    @Override
     public Future<ByteBuf> request(ByteBuf message, Duration timeout) {
         return links.start(Operation.REQUEST, message, ShortForm.positive("timeout", timeout));
     }
 
-    /**
-     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}.
-     *
-     * @param message copied before this returns
-     * @return the reply; fails as {@link #request(ByteBuf)} does
-     */
+    @Override
+    public Future<ByteBuf> request(ByteBuf message, RequestOptions options) {
+        return links.start(message, options);
+    }
+
+    @Override
     public CompletableFuture<byte[]> request(byte[] message) {
         return links.start(Operation.REQUEST_BYTES, message, requestTimeoutNanos);
     }
 
-    /**
-     * Sends a request.
-     *
-     * @param message copied before this returns
-     * @param timeout how long the reply may take; more than zero
-     * @return the reply; fails as {@link #request(ByteBuf)} does
-     */
+    @Override
     public CompletableFuture<byte[]> request(byte[] message, Duration timeout) {
         return links.start(Operation.REQUEST_BYTES, message, ShortForm.positive("timeout", timeout));
     }
 
-    /**
-     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}.
-     *
-     * @param message its remaining bytes are copied before this returns; its position stays
-     * @return the reply, a heap buffer of its own; fails as {@link #request(ByteBuf)} does
-     */
+    @Override
+    public CompletableFuture<byte[]> request(byte[] message, RequestOptions options) {
+        return links.start(message, options);
+    }
+
+    @Override
     public CompletableFuture<ByteBuffer> request(ByteBuffer message) {
         return links.start(Operation.REQUEST_BUFFER, message, requestTimeoutNanos);
     }
 
-    /**
-     * Sends a request.
-     *
-     * @param message its remaining bytes are copied before this returns; its position stays
-     * @param timeout how long the reply may take; more than zero
-     * @return the reply, a heap buffer of its own; fails as {@link #request(ByteBuf)} does
-     */
+    @Override
     public CompletableFuture<ByteBuffer> request(ByteBuffer message, Duration timeout) {
         return links.start(Operation.REQUEST_BUFFER, message, ShortForm.positive("timeout", timeout));
     }
 
-    /**
-     * Returns whether the next message will be sent soon.
-     *
-     * @return false while so many bytes wait to be sent that the caller should wait
-     */
+    @Override
+    public CompletableFuture<ByteBuffer> request(ByteBuffer message, RequestOptions options) {
+        return links.start(message, options);
+    }
+
+    @Override
     public boolean isWritable() {
         return links.isWritable();
+    }
+
+    @Override
+    public CompletableFuture<Void> whenWritable() {
+        return links.whenWritable();
     }
 
     /**
@@ -227,41 +213,62 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Returns the connection, for one-sided operations and everything else. A {@code ByteBuf} that is written to it is
-     * a message to the server's handler, as {@link #send(ByteBuf)} sends it. The connection does not change while the
-     * client is open, unless the client may {@linkplain LadderOptions#withMoveUp move up}: then the connection that it
-     * has left ends.
+     * Returns a connection, for one-sided operations and everything else: one that is up, or, while none is, the last
+     * that was. A {@code ByteBuf} that is written to it is a message to the server's handler, as {@link #send(ByteBuf)}
+     * sends it. When the connection is lost, or the client {@linkplain LadderOptions#withMoveUp moves up}, the client
+     * goes on with another; what belongs to the former, such as registered memory and remote keys, ends with it.
      *
      * @return the channel
+     * @throws ConnectionException.Unavailable the client has had no connection yet
      */
     public RdmaChannel channel() {
-        return (RdmaChannel) links.link().channel();
+        return (RdmaChannel) links.channel();
     }
 
     /**
-     * Returns the name of its provider.
+     * Returns the state of the client's connections.
      *
-     * @return {@code verbs}, {@code soft} ...
+     * @return a snapshot
+     */
+    public ClientState state() {
+        return links.state();
+    }
+
+    /**
+     * Waits for a connection.
+     *
+     * @return done when one is up, which may be at once; fails with {@link ConnectionException} when the client is
+     *     closed. Stages run on a virtual thread
+     */
+    public CompletableFuture<Void> whenReady() {
+        return links.whenReady();
+    }
+
+    /**
+     * Returns the name of the provider of the newest connection.
+     *
+     * @return {@code verbs}, {@code soft} ...; before the first connection, the name that the builder has
      */
     public String provider() {
         LadderResult ladder = ladder();
-        return ladder == null ? group.provider().name() : ladder.rung();
+        return ladder == null ? dialer.providerName() : ladder.rung();
     }
 
     /**
-     * Returns which rung of the ladder the client uses, and why none of the better ones. It changes when the client
-     * {@linkplain LadderOptions#withMoveUp moves up}.
+     * Returns which rung of the ladder the newest connection uses, and why none of the better ones. It changes with
+     * each connection, and when the client {@linkplain LadderOptions#withMoveUp moves up}.
      *
-     * @return null if it was not connected by a {@linkplain Builder#ladder ladder}
+     * @return null if it was not connected by a {@linkplain Builder#ladder ladder}, or has had no connection yet
      */
     public @Nullable LadderResult ladder() {
-        return links.link().ladder();
+        Connected newest = links.newest();
+        return newest == null ? null : newest.ladder();
     }
 
     /**
-     * Sends what is still queued, closes the connection in good order, ends its threads, and waits until that is done.
-     * Requests without a reply fail. Idempotent. Does not interrupt handlers on virtual threads, and does not wait for
-     * them.
+     * Sends what is still queued, closes the connections in good order, ends the client's threads, and waits until that
+     * is done. Requests without a reply fail. Idempotent. Does not interrupt handlers on virtual threads, and does not
+     * wait for them.
      *
      * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a listener: use {@link
      *     #closeAsync()} there
@@ -278,58 +285,23 @@ public final class RdmaClient implements AutoCloseable {
      * @return done when it is closed and its threads have ended; cancelling it stops nothing
      */
     public CompletableFuture<Void> closeAsync() {
-        if (move == null) {
-            return ownsGroup ? endGroup() : ShortForm.close(channel());
-        }
-        return RdmaFutures.toCompletable(move.close())
-                .thenCompose(open -> ownsGroup
-                        ? endGroup()
-                        : RdmaFutures.allOf(open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new)));
-    }
-
-    private CompletableFuture<Void> endGroup() {
-        return ShortForm.done(group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS));
+        return links.close();
     }
 
     /** How to connect. */
     public static final class Builder {
-        private final Map<ChannelOption<?>, Object> options = new LinkedHashMap<>();
-        private String provider = ProviderChoice.configured();
-        private CompletionLoopOptions loopOptions = CompletionLoopOptions.DEFAULTS;
-        private @Nullable RdmaEventLoopGroup sharedGroup;
-        private @Nullable LadderOptions ladder;
-        private long requestTimeoutNanos = TimeUnit.SECONDS.toNanos(30);
-        private @Nullable String localHost;
-        private boolean virtualThreads;
-        private int retries;
-        private SendLimit.Bounds pendingBounds = SendLimit.Bounds.DEFAULTS;
-        private MessageHandler handler = (exchange, message) -> {
-            throw new IllegalStateException("the client was built without onMessage");
-        };
+        /** Far more than any device or server would use. */
+        private static final int MOST_CONNECTIONS = 1024;
 
-        private NameLookup names = NameLookup.SYSTEM;
+        private static final long MOST_BACKOFF_NANOS = TimeUnit.DAYS.toNanos(1);
+
+        private final ClientSettings settings = new ClientSettings();
 
         private Builder() {}
 
-        /** A copy that a client is built from, so that the builder may be changed and used again at once. */
-        private Builder(Builder original) {
-            options.putAll(original.options);
-            provider = original.provider;
-            loopOptions = original.loopOptions;
-            sharedGroup = original.sharedGroup;
-            ladder = original.ladder;
-            requestTimeoutNanos = original.requestTimeoutNanos;
-            localHost = original.localHost;
-            virtualThreads = original.virtualThreads;
-            retries = original.retries;
-            pendingBounds = original.pendingBounds;
-            handler = original.handler;
-            names = original.names;
-        }
-
         /** Looks names up otherwise, in tests. */
         Builder names(NameLookup lookup) {
-            names = lookup;
+            settings.names = lookup;
             return this;
         }
 
@@ -342,8 +314,8 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder provider(String name) {
-            provider = Objects.requireNonNull(name, "the provider's name is null");
-            ladder = name.equals(ProviderSet.LADDER) ? LadderOptions.DEFAULTS : null;
+            settings.provider = Objects.requireNonNull(name, "the provider's name is null");
+            settings.ladder = name.equals(ProviderSet.LADDER) ? LadderOptions.DEFAULTS : null;
             return this;
         }
 
@@ -355,7 +327,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder ladder(LadderOptions options) {
-            ladder = Objects.requireNonNull(options, "the ladder's options are null");
+            settings.ladder = Objects.requireNonNull(options, "the ladder's options are null");
             return this;
         }
 
@@ -366,19 +338,20 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder loopOptions(CompletionLoopOptions value) {
-            loopOptions = Objects.requireNonNull(value, "the loop options are null");
+            settings.loopOptions = Objects.requireNonNull(value, "the loop options are null");
             return this;
         }
 
         /**
-         * Uses one of these event loops, and their provider or their {@linkplain RdmaEventLoopGroup#ladder() ladder},
-         * instead of its own. The client does not end them.
+         * Uses these event loops, and their provider or their {@linkplain RdmaEventLoopGroup#ladder() ladder}. The
+         * client does not end them. By default clients share loops that are made for the first of them, one for each
+         * processor but four at most, and that end with the last.
          *
          * @param group may be shared with others
          * @return this
          */
         public Builder group(RdmaEventLoopGroup group) {
-            sharedGroup = Objects.requireNonNull(group, "the group is null");
+            settings.sharedGroup = Objects.requireNonNull(group, "the group is null");
             return this;
         }
 
@@ -391,7 +364,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public <T> Builder option(ChannelOption<T> option, T value) {
-            options.put(option, value);
+            settings.options.put(option, value);
             return this;
         }
 
@@ -413,7 +386,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder requestTimeout(Duration timeout) {
-            requestTimeoutNanos = ShortForm.positive("requestTimeout", timeout);
+            settings.requestTimeoutNanos = ShortForm.positive("requestTimeout", timeout);
             return this;
         }
 
@@ -424,7 +397,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder localHost(String host) {
-            localHost = Objects.requireNonNull(host, "the local host is null");
+            settings.localHost = Objects.requireNonNull(host, "the local host is null");
             return this;
         }
 
@@ -436,7 +409,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder onMessage(MessageHandler value) {
-            handler = Objects.requireNonNull(value, "the handler is null");
+            settings.handler = Objects.requireNonNull(value, "the handler is null");
             return this;
         }
 
@@ -450,15 +423,16 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder virtualThreads(boolean virtual) {
-            virtualThreads = virtual;
+            settings.virtualThreads = virtual;
             return this;
         }
 
         /**
          * Sends requests again that an overloaded server has refused ({@link RequestException.Overloaded}), within
          * their timeout: no sooner than the server's hint says, with twice the delay each time, and up to the same
-         * delay again at random. The message is kept until then. The client retries at most a tenth as many requests as
-         * are answered, plus a burst of ten, so that retries do not keep a server overloaded. 0 by default.
+         * delay again at random; to another server, if there is one. The message is kept until then. The client sends
+         * at most a tenth as many requests again as are answered, plus a burst of ten, so that retries do not keep a
+         * server overloaded. 0 by default.
          *
          * @param most how often each request may be sent again, 0 or more
          * @return this
@@ -467,7 +441,7 @@ public final class RdmaClient implements AutoCloseable {
             if (most < 0) {
                 throw new IllegalArgumentException("retries " + most + " is below 0");
             }
-            retries = most;
+            settings.retries = most;
             return this;
         }
 
@@ -481,33 +455,229 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder maxPending(int messages, long bytes) {
-            pendingBounds = new SendLimit.Bounds(messages, bytes);
+            settings.pendingBounds = new SendLimit.Bounds(messages, bytes);
             return this;
         }
 
         /**
-         * Connects, and waits until that is done. If the host is a name with several addresses, the first that the
-         * resolver gives is used, as Netty does; a failure names them all. An interrupt ends the attempt.
+         * Limits how many requests may wait for their replies, on each connection. One that exceeds the limit fails
+         * with {@link SendLimitException}, and may be sent again when an earlier one has its reply. 262,144 by default.
+         *
+         * @param most 1 or more
+         * @return this
+         */
+        public Builder maxRequests(int most) {
+            settings.maxRequests = Math.toIntExact(ShortForm.positive("maxRequests", most));
+            return this;
+        }
+
+        /**
+         * Says where the servers are, for {@link #connect()}, {@link #connectAsync()} and {@link #start()}.
+         *
+         * @param value one server or several
+         * @return this
+         */
+        public Builder target(Target value) {
+            settings.target = Objects.requireNonNull(value, "the target is null");
+            return this;
+        }
+
+        /**
+         * Sets how many connections there are to each address. 1 by default. Each takes the memory of a connection and
+         * may be on another of the {@link #group}'s loops; requests go to the less loaded of two.
+         *
+         * @param perAddress 1 to 1,024
+         * @return this
+         */
+        public Builder connections(int perAddress) {
+            if (perAddress < 1 || perAddress > MOST_CONNECTIONS) {
+                throw new IllegalArgumentException(
+                        "connections " + perAddress + " is not within 1 to " + MOST_CONNECTIONS);
+            }
+            settings.connections = perAddress;
+            return this;
+        }
+
+        /**
+         * Fails requests and messages at once with {@link ConnectionException.Unavailable} while no connection is up.
+         * By default they wait for one: a request until its timeout, a message as long as the {@linkplain
+         * #requestTimeout request timeout}. What waits is limited as {@link #maxPending} says.
+         *
+         * @return this
+         */
+        public Builder failFast() {
+            settings.failsFast = true;
+            return this;
+        }
+
+        /**
+         * Says whether requests may be handled more than once without harm. Off by default. If they may, one whose
+         * connection is lost is sent again on another connection, within its timeout: the first time in any case, and
+         * further times under the budget of {@link #retries}. {@link RequestOptions#withIdempotent} says it for one
+         * request.
+         *
+         * @param value true if they may
+         * @return this
+         */
+        public Builder idempotent(boolean value) {
+            settings.idempotent = value;
+            return this;
+        }
+
+        /**
+         * Sends an {@linkplain #idempotent idempotent} request that has no reply after a time on another connection as
+         * well, and takes the first reply, so that one slow server does not make its clients slow. Under the budget of
+         * {@link #retries}. Off by default.
+         *
+         * @param delay more than zero
+         * @return this
+         */
+        public Builder hedgeAfter(Duration delay) {
+            settings.hedgeNanos = ShortForm.positive("hedgeAfter", delay);
+            return this;
+        }
+
+        /**
+         * As {@link #hedgeAfter}, with the time that 95 of 100 replies to this client need at most. The client begins
+         * when it knows that time, after 200 replies.
+         *
+         * @return this
+         */
+        public Builder hedgeSlowest() {
+            settings.hedgeNanos = CallPlan.USUAL_HEDGE;
+            return this;
+        }
+
+        /**
+         * Replaces each connection when it is so old, and up to a tenth less at random, so that connections spread over
+         * servers that have been added behind one address. The old one ends when its requests have their replies. No
+         * limit by default.
+         *
+         * @param age more than zero
+         * @return this
+         */
+        public Builder maxConnectionAge(Duration age) {
+            settings.maxAgeNanos = ShortForm.positive("maxConnectionAge", age);
+            return this;
+        }
+
+        /**
+         * Sets whether the client makes a lost connection again. On by default. Switch it off in programs whose
+         * connection has a state of its own, such as registered memory or what the server keeps for it: the client is
+         * then {@link ClientState#CLOSED} when it has lost its connections, and further requests fail.
+         *
+         * @param value whether to connect again
+         * @return this
+         */
+        public Builder reconnect(boolean value) {
+            settings.reconnects = value;
+            return this;
+        }
+
+        /**
+         * Sets how long the client waits before it connects again: after a failure any time up to {@code least}, after
+         * each further failure up to 1.6 times as long as before, and never longer than {@code most}. The wait is
+         * random, so that clients which have lost the same server do not come back all at once. 50 ms and 30 s by
+         * default.
+         *
+         * @param least the first bound, more than zero
+         * @param most the last bound, no less than that
+         * @return this
+         */
+        public Builder backOff(Duration least, Duration most) {
+            long leastNanos = ShortForm.positive("least", least);
+            long mostNanos = ShortForm.positive("most", most);
+            if (mostNanos < leastNanos || mostNanos > MOST_BACKOFF_NANOS) {
+                throw new IllegalArgumentException("backOff: " + most + " is not within " + least + " to 1 day");
+            }
+            settings.backoff = new Backoff(leastNanos, mostNanos);
+            return this;
+        }
+
+        /**
+         * Sets how often a {@linkplain Target#of(String, int) name} is looked up again, to follow its servers. It is
+         * also looked up when all connections are lost. 30 s by default; the JVM and the system may cache its addresses
+         * for longer.
+         *
+         * @param every more than zero
+         * @return this
+         */
+        public Builder lookUpEvery(Duration every) {
+            settings.lookUpNanos = ShortForm.positive("lookUpEvery", every);
+            return this;
+        }
+
+        /**
+         * Calls this with each new state of the client, one after another on a virtual thread, so that it may block.
+         * Can be called more than once, for several listeners.
+         *
+         * @param listener gets the states
+         * @return this
+         */
+        public Builder onState(Consumer<ClientState> listener) {
+            settings.stateListeners.add(Objects.requireNonNull(listener, "the listener is null"));
+            return this;
+        }
+
+        /**
+         * Connects, and waits until a first connection is up. Attempts with several addresses are made at the same
+         * time, and those that have failed by then are tried again in the background. An interrupt ends all of them.
          *
          * @param host a name or address
          * @param port 1 to 65535
          * @return the client, connected
-         * @throws org.verbena.transport.ConnectionException it could not; the message names address, step and
-         *     reason. If the thread is interrupted, the cause is an {@link InterruptedException}, and the thread stays
-         *     interrupted
+         * @throws org.verbena.transport.ConnectionException an attempt with each address has failed; the message names
+         *     address, step and reason. If the thread is interrupted, the cause is an {@link InterruptedException}, and
+         *     the thread stays interrupted
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
          * @throws io.netty.util.concurrent.BlockingOperationException on an event loop: use {@link #connectAsync}
          */
         public RdmaClient connect(String host, int port) {
-            ShortForm.checkAddress("connect to ", host, port, 1);
+            return connect(Target.of(host, port));
+        }
+
+        /**
+         * Connects to the {@link #target}, and waits, as {@link #connect(String, int)} does.
+         *
+         * @return the client, connected
+         * @throws org.verbena.transport.ConnectionException as {@link #connect(String, int)}
+         * @throws IllegalStateException there is no target
+         */
+        public RdmaClient connect() {
+            return connect(target());
+        }
+
+        private RdmaClient connect(Target to) {
             RdmaEventLoop.checkMayWait("RdmaClient.connect()", "use connectAsync()");
-            return new Builder(this).connectNow(host, port);
+            String purpose = "connect to " + to;
+            ShortForm.checkNotInterrupted(purpose);
+            return begin(settings.copy(), to).awaitFirst(purpose);
+        }
+
+        private Target target() {
+            Target to = settings.target;
+            if (to == null) {
+                throw new IllegalStateException("the builder has no target: say target(Target.of(host, port))");
+            }
+            return to;
+        }
+
+        /**
+         * Begins to connect to the {@link #target}, and does not wait for a connection, nor fail for lack of one: see
+         * {@link #whenReady()}.
+         *
+         * @return the client
+         * @throws IllegalStateException there is no target
+         */
+        public RdmaClient start() {
+            return begin(settings.copy(), target());
         }
 
         /**
          * Connects to a peer by hand, without rdma_cm, and waits until that is done. The peer may be another client: it
          * handles this end's requests with {@link #onMessage}. Exactly one of the two ends must have an exchange that
-         * {@linkplain org.verbena.transport.QueuePairExchange#answers() answers}. An interrupt ends the attempt.
+         * {@linkplain org.verbena.transport.QueuePairExchange#answers() answers}. An interrupt ends the attempt. When
+         * the connection is lost, the client is {@link ClientState#CLOSED}.
          *
          * @param peer the local end, and the exchange with the peer's
          * @return the client, connected
@@ -518,156 +688,26 @@ public final class RdmaClient implements AutoCloseable {
          * @throws io.netty.util.concurrent.BlockingOperationException on an event loop
          */
         public RdmaClient connect(QueuePairExchangeAddress peer) {
-            if (localHost != null) {
+            if (settings.localHost != null) {
                 throw new IllegalArgumentException(
                         "connect to " + peer + ": its route has the local end, not localHost");
             }
+            if (settings.ladder != null) {
+                throw new IllegalArgumentException("a ladder connects to an IP address, not to " + peer);
+            }
             RdmaEventLoop.checkMayWait("RdmaClient.connect()", "connect before the loops are busy");
-            return new Builder(this).connect("connect to " + peer, peer, null, System.nanoTime());
-        }
-
-        /** All of it. Waits. */
-        private RdmaClient connectNow(String host, int port) {
-            String purpose = "connect to " + host + ":" + port;
+            String purpose = "connect to " + peer;
             ShortForm.checkNotInterrupted(purpose);
-            long beganNanos = System.nanoTime();
-            List<InetAddress> addresses = names.addresses(purpose, host, leftNanos(beganNanos));
-            InetSocketAddress local = null;
-            String from = localHost;
-            if (from != null) {
-                ShortForm.checkAddress("connect from ", from, 0, 0);
-                List<InetAddress> own = names.addresses("connect from " + from, from, leftNanos(beganNanos));
-                local = new InetSocketAddress(own.getFirst(), 0);
-            }
-            try {
-                return connect(purpose, new InetSocketAddress(addresses.getFirst(), port), local, beganNanos);
-            } catch (ConnectionException failure) {
-                throw addresses.size() == 1 ? failure : ShortForm.withAddresses(failure, host, addresses);
-            }
-        }
-
-        /** Of the connect timeout; 0 for no limit. */
-        private long leftNanos(long beganNanos) {
-            int millis = connectTimeoutMillis();
-            return millis == 0
-                    ? 0
-                    : Math.max(1, TimeUnit.MILLISECONDS.toNanos(millis) - (System.nanoTime() - beganNanos));
-        }
-
-        private int connectTimeoutMillis() {
-            return options.get(ChannelOption.CONNECT_TIMEOUT_MILLIS) instanceof Integer millis
-                    ? millis
-                    : ShortForm.CONNECT_MILLIS;
-        }
-
-        private RdmaClient connect(
-                String purpose, SocketAddress address, @Nullable SocketAddress local, long beganNanos) {
-            ShortForm.checkNotInterrupted(purpose);
-            RdmaEventLoopGroup shared = sharedGroup;
-            LadderOptions rungs = ladder;
-            InetSocketAddress internet = address instanceof InetSocketAddress known ? known : null;
-            if (rungs != null && internet == null) {
-                throw new IllegalArgumentException("a ladder connects to an IP address, not to " + address);
-            }
-            if (rungs == null && internet != null && shared == null && provider.equals(ProviderSet.LADDER)) {
-                rungs = LadderOptions.DEFAULTS; // by the system property
-            }
-            if (rungs == null && internet != null && shared != null) {
-                rungs = shared.ladder();
-            }
-            RdmaEventLoopGroup group = shared != null
-                    ? shared
-                    : rungs == null
-                            ? new RdmaEventLoopGroup(ProviderChoice.choose(provider, internet), 1, null, loopOptions)
-                            : new RdmaEventLoopGroup(rungs, 1, null, loopOptions);
-            Retries shares = retries > 0 ? new Retries(retries) : null;
-            Links links = new Links(rungs != null && rungs.moveUp() != null);
-            Bootstrap bootstrap = new Bootstrap().group(group).handler(new ChannelInitializer<RdmaChannel>() {
-                @Override
-                protected void initChannel(RdmaChannel connecting) {
-                    connecting
-                            .pipeline()
-                            .addLast(Messenger.ofClient(connecting.host(), serving(connecting, shares), links));
-                }
-            });
-            options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
-            int timeoutMillis = connectTimeoutMillis();
-            int lookupMillis = (int) TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos);
-            if (timeoutMillis > 0 && lookupMillis > 0) {
-                bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Math.max(1, timeoutMillis - lookupMillis));
-            }
-            try {
-                RdmaChannel channel;
-                if (rungs == null || internet == null) {
-                    Channel registered = ShortForm.register(purpose, bootstrap.channelFactory(RdmaChannel::new));
-                    ShortForm.awaitOpen(purpose, registered.connect(address, local));
-                    channel = (RdmaChannel) registered;
-                } else {
-                    if (local != null) {
-                        bootstrap.localAddress(local);
-                    }
-                    Future<RdmaChannel> connecting = RdmaLadder.connectMessages(bootstrap, internet, rungs);
-                    ShortForm.await(purpose, connecting, group);
-                    channel = connecting.getNow();
-                    bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, timeoutMillis); // of its moves
-                }
-                links.begin(Link.of(channel));
-                LadderMove move =
-                        rungs == null || internet == null ? null : move(bootstrap, internet, rungs, group, links);
-                return new RdmaClient(links, group, shared == null, requestTimeoutNanos, move);
-            } catch (Throwable failure) {
-                if (shared == null) {
-                    // Rungs that connected and were not used are still closing.
-                    group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
-                }
-                throw failure;
-            }
-        }
-
-        private static @Nullable LadderMove move(
-                Bootstrap bootstrap,
-                InetSocketAddress address,
-                LadderOptions options,
-                RdmaEventLoopGroup group,
-                Links links) {
-            Duration every = options.moveUp();
-            if (every == null) {
-                return null;
-            }
-            LadderMove move = new LadderMove(group.next(), links, options, every, new LadderMove.Climb() {
-                @Override
-                public boolean canTry(List<String> rungs) {
-                    return RdmaLadder.canTry(group, address, rungs);
-                }
-
-                @Override
-                public Future<RdmaChannel> connect(List<String> rungs) {
-                    return RdmaLadder.connectMessages(
-                            bootstrap,
-                            address,
-                            new LadderOptions(
-                                    rungs, options.hedgeDelay(), options.forgetAfter(), null, options.needs(), null));
-                }
-            });
-            move.begin();
-            return move;
-        }
-
-        private Serving serving(RdmaChannel channel, @Nullable Retries shares) {
-            RdmaProvider carrier = Objects.requireNonNull(LoopGroup.providerOf(channel.eventLoop()));
-            return new Serving(
-                    Exchange.handlerOf(handler),
-                    virtualThreads,
-                    false,
-                    new RequestCounters(carrier),
-                    null,
-                    null,
-                    shares,
-                    pendingBounds);
+            SocketAddress address = peer;
+            ClientSettings how = settings.copy();
+            how.reconnects = false;
+            RdmaClient client = new RdmaClient(how, peer.toString());
+            client.links.begin(address);
+            return client.awaitFirst(purpose);
         }
 
         /**
-         * Connects without waiting, on a virtual thread. The builder is read at once and may be changed afterwards.
+         * Connects without waiting. The builder is read at once and may be changed afterwards.
          *
          * @param host a name or address
          * @param port 1 to 65535
@@ -676,43 +716,23 @@ public final class RdmaClient implements AutoCloseable {
          *     closed
          */
         public CompletableFuture<RdmaClient> connectAsync(String host, int port) {
-            Builder read = new Builder(this);
-            Connecting connecting = new Connecting(read, host, port);
-            connecting.thread.start();
-            return connecting;
-        }
-    }
-
-    /** A client that connects. Completing it in any other way ends the attempt. */
-    private static final class Connecting extends LoopFuture<RdmaClient> {
-        private final Builder how;
-        private final String host;
-        private final int port;
-        private final Thread thread = Thread.ofVirtual().name("verbena-connect").unstarted(this::run);
-
-        Connecting(Builder how, String host, int port) {
-            this.how = how;
-            this.host = host;
-            this.port = port;
-        }
-
-        private void run() {
-            RdmaClient client;
+            Target to;
             try {
-                ShortForm.checkAddress("connect to ", host, port, 1);
-                client = how.connectNow(host, port);
-            } catch (Throwable failure) {
-                giveFailure(failure);
-                return;
+                to = Target.of(host, port);
+            } catch (IllegalArgumentException wrong) {
+                return LoopFuture.of(CompletableFuture.failedFuture(wrong));
             }
-            if (!give(client)) {
-                client.closeAsync();
-            }
+            return ConnectingClient.of(begin(settings.copy(), to));
         }
 
-        @Override
-        protected void stop() {
-            thread.interrupt();
+        /**
+         * Connects to the {@link #target} without waiting, as {@link #connectAsync(String, int)} does.
+         *
+         * @return the client; fails with what {@link #connect()} throws
+         * @throws IllegalStateException there is no target
+         */
+        public CompletableFuture<RdmaClient> connectAsync() {
+            return ConnectingClient.of(begin(settings.copy(), target()));
         }
     }
 }

@@ -487,8 +487,8 @@ public final class RdmaServer implements AutoCloseable {
                                                     countersOf(accepted, counters),
                                                     ages.apply(accepted.eventLoop()),
                                                     limit,
-                                                    null,
-                                                    bounds)));
+                                                    bounds,
+                                                    Integer.MAX_VALUE)));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

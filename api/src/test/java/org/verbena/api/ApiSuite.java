@@ -9,11 +9,14 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.util.concurrent.Future;
+import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -31,6 +34,9 @@ public abstract class ApiSuite {
     static {
         LeakWatch.start();
     }
+
+    private static final int FIRST_LASTING_PORT = 20_000;
+    private static final int END_OF_LASTING_PORTS = 32_000;
 
     /** The loops of both ends. */
     protected RdmaEventLoopGroup group;
@@ -75,6 +81,22 @@ public abstract class ApiSuite {
     @AfterAll
     static void nothingLeaked() {
         assertThat(LeakWatch.leaksSince(leaksBefore)).as("leaked buffers").isEmpty();
+    }
+
+    /**
+     * A port for a server that goes and comes back. It is outside the range that the kernel takes clients' ports from:
+     * nobody else gets it meanwhile, and no client that tries it connects to itself.
+     */
+    protected static int lastingPort() {
+        while (true) {
+            int port = ThreadLocalRandom.current().nextInt(FIRST_LASTING_PORT, END_OF_LASTING_PORTS);
+            try (ServerSocket free = new ServerSocket()) {
+                free.bind(new InetSocketAddress(port));
+                return port;
+            } catch (IOException taken) {
+                // another one
+            }
+        }
     }
 
     /** A listening server whose connections are kept, with an {@link Inbox} each unless a handler is given. */

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -27,7 +28,7 @@ public abstract class LifecycleSuite extends ApiSuite {
     }
 
     private RdmaClient client(RdmaServer server) {
-        return RdmaClient.builder().group(group).connect(host(), server.port());
+        return RdmaClient.builder().group(group).failFast().connect(host(), server.port());
     }
 
     private static CompletableFuture<Void> elsewhere(Runnable work) {
@@ -41,6 +42,14 @@ public abstract class LifecycleSuite extends ApiSuite {
             }
         });
         return done;
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
+        } catch (InterruptedException interruption) {
+            throw new IllegalStateException(interruption);
+        }
     }
 
     // ---- ends
@@ -80,7 +89,8 @@ public abstract class LifecycleSuite extends ApiSuite {
         int answered = 0;
         for (int round = 0; round < 15; round++) {
             RdmaServer server = serve();
-            RdmaClient.Builder builder = RdmaClient.builder().group(group).connectTimeout(Patience.LIMIT);
+            RdmaClient.Builder builder =
+                    RdmaClient.builder().group(group).failFast().connectTimeout(Patience.LIMIT);
             List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
             for (int i = 0; i < 12; i++) {
                 connecting.add(builder.connectAsync(host(), server.port()));
@@ -296,8 +306,11 @@ public abstract class LifecycleSuite extends ApiSuite {
                 }
             }
             CompletableFuture<Throwable> closing = new CompletableFuture<>();
+            CountDownLatch refused = new CountDownLatch(1); // the server's loops are busy, so that there is a wait
+            group.forEach(loop -> loop.execute(() -> await(refused)));
             others.next().execute(() -> {
                 closing.complete(catchThrowable(() -> idle.closeAsync().join()));
+                refused.countDown();
                 others.close(); // which does not wait here
             });
             assertThat(Patience.await("the loop", closing)).isInstanceOf(BlockingOperationException.class);

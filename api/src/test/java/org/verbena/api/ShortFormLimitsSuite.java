@@ -18,6 +18,7 @@ import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -352,6 +353,68 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
                         assertThat(tooLarge.limitBytes()).isEqualTo(limitBytes);
                     });
         }
+    }
+
+    @Test
+    void requestsWithoutRepliesHaveABound() {
+        BlockingQueue<Exchange> kept = new LinkedBlockingQueue<>();
+        try (RdmaServer server =
+                        RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> kept.add(exchange));
+                RdmaClient client =
+                        RdmaClient.builder().group(group).maxRequests(3).connect(host(), server.port())) {
+            List<CompletableFuture<byte[]>> three = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                three.add(client.request(new byte[1]));
+            }
+            assertThat(failure("the fourth", client.request(new byte[1])))
+                    .isInstanceOfSatisfying(
+                            SendLimitException.class,
+                            limit -> assertThat(limit.pendingMessages()).isEqualTo(3));
+            Patience.take("the first", kept).send(new byte[2]);
+            assertThat(Patience.await("its reply", three.getFirst())).hasSize(2);
+            CompletableFuture<byte[]> next = client.request(new byte[1]);
+            for (int i = 0; i < 3; i++) {
+                Patience.take("one more", kept).send(new byte[2]);
+            }
+            assertThat(Patience.await("the reply", next)).hasSize(2);
+        }
+    }
+
+    @Test
+    void aClientWaitsUntilItIsWritable() {
+        CountDownLatch reads = new CountDownLatch(1);
+        MessageHandler slow = (exchange, message) -> Patience.await("the test", CompletableFuture.runAsync(() -> {
+            try {
+                reads.await();
+            } catch (InterruptedException end) {
+                throw new IllegalStateException(end);
+            }
+        }));
+        RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
+        try (own;
+                RdmaServer server = RdmaServer.builder().group(own).bind(host(), 0, slow);
+                RdmaClient client = RdmaClient.builder().group(group).connect(host(), server.port())) {
+            Patience.await("it is writable", client.whenWritable());
+            List<CompletableFuture<Void>> sent = new ArrayList<>();
+            Patience.until("it is not writable", () -> {
+                sent.add(client.send(new byte[100_000]));
+                return !client.isWritable();
+            });
+            CompletableFuture<Void> writable = client.whenWritable();
+            CompletableFuture<Void> cancelled = client.whenWritable();
+            cancelled.cancel(false);
+            settle(client.channel(), client.channel());
+            assertThat(writable).isNotDone();
+            reads.countDown();
+            Patience.await("it is writable again", writable);
+            sent.forEach(each -> Patience.await("a send", each));
+        }
+        RdmaClient closed = null;
+        try (RdmaServer server = serve((exchange, message) -> {})) {
+            closed = RdmaClient.builder().group(group).connect(host(), server.port());
+        }
+        closed.close();
+        assertThat(failure("a closed client", closed.whenWritable())).isInstanceOf(ConnectionException.class);
     }
 
     // ---- ends

@@ -608,18 +608,21 @@ public abstract class ShortFormSuite extends ApiSuite {
         CountDownLatch there = new CountDownLatch(1);
         MessageHandler silent = (exchange, message) -> there.countDown();
         RdmaServer server = serve(silent);
-        try (RdmaClient client = client(server)) {
+        try (RdmaClient client =
+                RdmaClient.builder().provider(provider()).failFast().connect(host(), server.port())) {
             CompletableFuture<byte[]> request = client.request(new byte[10]);
             assertThat(there.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                     .isTrue();
             int port = server.port();
             server.close();
-            for (CompletableFuture<?> future :
-                    List.of(request, client.request(new byte[10]), client.send(new byte[10]))) {
+            assertThat(failure("what has no server", request))
+                    .isInstanceOf(ConnectionException.class)
+                    .hasMessageContaining(String.valueOf(port))
+                    .hasMessageContaining("the peer has closed the connection");
+            for (CompletableFuture<?> future : List.of(client.request(new byte[10]), client.send(new byte[10]))) {
                 assertThat(failure("what has no server", future))
                         .isInstanceOf(ConnectionException.class)
-                        .hasMessageContaining(String.valueOf(port))
-                        .hasMessageContaining("the peer has closed the connection");
+                        .hasMessageContaining(String.valueOf(port));
             }
         }
         server.close();
@@ -629,7 +632,8 @@ public abstract class ShortFormSuite extends ApiSuite {
     void whatIsSentWhileTheServerClosesFailsWithItsAddress() {
         for (int round = 0; round < 10; round++) {
             RdmaServer server = serve((exchange, message) -> {});
-            try (RdmaClient client = client(server)) {
+            try (RdmaClient client =
+                    RdmaClient.builder().provider(provider()).failFast().connect(host(), server.port())) {
                 client.send(new byte[10]).join();
                 int port = server.port();
                 server.closeAsync();
@@ -714,14 +718,16 @@ public abstract class ShortFormSuite extends ApiSuite {
         RdmaServer server = serve(closes);
         itself.complete(server);
         try (RdmaClient client = client(server)) {
+            RdmaChannel connection = client.channel();
             client.send(new byte[1]);
             Patience.await("the server closing", Patience.await("the handler", closing));
-            done("the client's connection", client.channel().closeFuture());
+            done("the client's connection", connection.closeFuture());
         }
         try (RdmaServer shared = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {});
                 RdmaClient client = client(shared)) {
+            RdmaChannel connection = client.channel();
             Patience.await("the server closing", shared.closeAsync());
-            done("the client's connection", client.channel().closeFuture());
+            done("the client's connection", connection.closeFuture());
         }
     }
 
@@ -763,7 +769,8 @@ public abstract class ShortFormSuite extends ApiSuite {
         try (RdmaServer server = serve(handler);
                 RdmaClient client = client(server)) {
             assertThatThrownBy(() -> client.request(new byte[1], Duration.ZERO)).hasMessageContaining("timeout PT0S");
-            assertThatThrownBy(() -> client.request(new byte[1], null)).hasMessageContaining("timeout is null");
+            assertThatThrownBy(() -> client.request(new byte[1], (Duration) null))
+                    .hasMessageContaining("timeout is null");
         }
     }
 

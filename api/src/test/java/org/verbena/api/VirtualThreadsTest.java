@@ -261,9 +261,10 @@ class VirtualThreadsTest extends ApiSuite {
                 RdmaServer.builder().provider(provider()).virtualThreads(true).bind(host(), 0, closes);
         itself.complete(server);
         try (RdmaClient client = client(server)) {
+            RdmaChannel connection = client.channel();
             client.send(new byte[1]);
             Patience.await("the handler", closed);
-            done("the client's connection", client.channel().closeFuture());
+            done("the client's connection", connection.closeFuture());
         }
     }
 

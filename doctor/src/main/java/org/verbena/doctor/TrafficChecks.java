@@ -69,6 +69,7 @@ final class TrafficChecks {
                             .provider(provider)
                             .connectTimeout(PATIENCE)
                             .requestTimeout(PATIENCE)
+                            .reconnect(false)
                             .connect(host, server.port())) {
                 RemoteMemory token = RemoteMemory.decode(await(client, new byte[] {1}));
                 return readBack(name, client, token, expected, PATIENCE);
@@ -182,6 +183,7 @@ final class TrafficChecks {
                 .provider(provider)
                 .connectTimeout(PATIENCE)
                 .requestTimeout(PATIENCE)
+                .reconnect(false)
                 .connect(remote.getAddress().getHostAddress(), remote.getPort())) {
             found.accept(Finding.ok(
                     CONNECTION,

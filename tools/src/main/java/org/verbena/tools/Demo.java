@@ -99,7 +99,8 @@ final class Demo implements Callable<Integer> {
         try (RdmaServer server = RdmaServer.builder()
                         .provider(provider)
                         .bind(host, port, (exchange, message) -> answer(exchange, message, advertiseTable));
-                RdmaClient client = RdmaClient.builder().provider(provider).connect(host, server.port())) {
+                RdmaClient client =
+                        RdmaClient.builder().provider(provider).reconnect(false).connect(host, server.port())) {
             RdmaChannel channel = client.channel();
             report.line("Verbena on " + client.provider() + ", " + channel.localAddress() + " to "
                     + channel.remoteAddress());

@@ -121,12 +121,12 @@ public record LadderOptions(
      * time, in the background, and moves to one that connects. Off by default: a connection then stays on its rung
      * until it ends. Channels that {@link RdmaLadder} connects always stay.
      *
-     * <p>When a better connection is established, the client waits until the server has handled everything that was
-     * sent before; new messages and requests wait in memory. Then the client sends these, and all that follow, on the
-     * new connection. The old one ends when its last request has a reply or has failed. No message and no request is
-     * lost or sent twice, and those of one thread are handled in the order in which that thread sent them. If the
-     * server needs more than 2 s, or the new connection is lost, the client stays on the old connection and tries again
-     * later. A request's time runs while it waits.
+     * <p>When a better connection is established, the client sends everything on it from then on. The old one stays
+     * open for a probation of {@code every}, but 100 ms at least and 3 s at most: if the better one is lost by then,
+     * the client goes on with the old one, and tries again later. Else the old one ends when its last request has a
+     * reply or has failed.
+     * Messages and requests on two connections are not ordered, so what was sent on the old one may be handled after
+     * what was sent on the new one.
      *
      * <p>Everything that belongs to the old connection ends with it, so <b>leave this off</b> in clients that
      *
@@ -138,9 +138,8 @@ public record LadderOptions(
      *   connections are not ordered.
      * </ul>
      *
-     * <p>The server's release must support this; otherwise the client stays on its rung, and logs that once, at INFO.
-     * Each move is logged at INFO, counted ({@link LadderStatistics#movedUp}), and an event of the Flight Recorder,
-     * {@code org.verbena.LadderMove}, which lasts as long as requests had to wait.
+     * <p>Each move is logged at INFO, counted ({@link LadderStatistics#movedUp}), and an event of the Flight Recorder,
+     * {@code org.verbena.LadderMove}, which lasts as long as the probation.
      *
      * @param every the time between two attempts, and up to a quarter more at random; 1 ms or more. A cheap check comes
      *     first: an attempt is made only if a device serves the address

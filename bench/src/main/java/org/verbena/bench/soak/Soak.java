@@ -312,8 +312,10 @@ public final class Soak {
     }
 
     private RdmaClient connect(RdmaClient.Builder builder) {
-        RdmaClient client =
-                builder.group(group).connectTimeout(Duration.ofSeconds(10)).connect(host, messagePort);
+        RdmaClient client = builder.group(group)
+                .reconnect(false)
+                .connectTimeout(Duration.ofSeconds(10))
+                .connect(host, messagePort);
         connections.incrementAndGet();
         channels.add(client.channel());
         return client;

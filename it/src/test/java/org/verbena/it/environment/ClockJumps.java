@@ -115,6 +115,7 @@ public final class ClockJumps {
         private RdmaClient connect() {
             return RdmaClient.builder()
                     .provider(provider)
+                    .reconnect(false)
                     .option(RdmaChannelOption.PRE_SHARED_KEYS, KEYS)
                     .option(RdmaChannelOption.KEEP_ALIVE_MILLIS, KEEP_ALIVE_MILLIS)
                     .connect("127.0.0.1", server.port());

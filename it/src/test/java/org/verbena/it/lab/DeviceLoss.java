@@ -69,6 +69,7 @@ public final class DeviceLoss {
             client = RdmaClient.builder()
                     .provider("verbs")
                     .requestTimeout(LIMIT.multipliedBy(2))
+                    .reconnect(false)
                     .connect(address, server.port());
         }
 

@@ -42,8 +42,10 @@ public final class LadderLoss {
                         .provider("verbs+soft")
                         .threadsPerProvider(1)
                         .bind(address, 0, LadderTest.ECHO);
-                RdmaClient first =
-                        RdmaClient.builder().ladder(LadderTest.PATIENT).connect(address, server.port())) {
+                RdmaClient first = RdmaClient.builder()
+                        .ladder(LadderTest.PATIENT)
+                        .reconnect(false)
+                        .connect(address, server.port())) {
             assertThat(first.ladder().rung()).isEqualTo("verbs");
             AtomicInteger replies = new AtomicInteger();
             AtomicInteger open = new AtomicInteger();

@@ -5,13 +5,16 @@ import org.verbena.api.ChannelSuite;
 import org.verbena.api.ClaimsSuite;
 import org.verbena.api.CopiesSuite;
 import org.verbena.api.HandlerSuite;
+import org.verbena.api.LeavingServersSuite;
 import org.verbena.api.LifecycleSuite;
 import org.verbena.api.ManyChannelsSuite;
 import org.verbena.api.ObservabilitySuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.RawSuite;
+import org.verbena.api.ReconnectSuite;
 import org.verbena.api.RequestWindowSuite;
+import org.verbena.api.SeveralServersSuite;
 import org.verbena.api.ShortFormLimitsSuite;
 import org.verbena.api.ShortFormSuite;
 import org.verbena.api.StoppedPeerSuite;
@@ -64,6 +67,30 @@ class ShmChannelsTest {
 
     @Nested
     class ShortFormLimits extends ShortFormLimitsSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Reconnects extends ReconnectSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class SeveralServers extends SeveralServersSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class LeavingServers extends LeavingServersSuite {
         @Override
         protected String provider() {
             return "shm";

@@ -43,8 +43,10 @@ public final class SendFile implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         PrintWriter err = spec.commandLine().getErr();
         int failed = 0;
-        try (RdmaClient client =
-                RdmaClient.builder().provider(options.provider).connect(options.host, options.remotePort())) {
+        try (RdmaClient client = RdmaClient.builder()
+                .provider(options.provider)
+                .reconnect(false)
+                .connect(options.host, options.remotePort())) {
             for (Path path : files) {
                 try {
                     out.println("sent " + path + send(client, path));

@@ -29,7 +29,7 @@ final class KvConnection implements AutoCloseable {
     private final RemoteMemory memory;
 
     KvConnection(String provider, String host, int port) throws InterruptedException {
-        client = RdmaClient.builder().provider(provider).connect(host, port);
+        client = RdmaClient.builder().provider(provider).reconnect(false).connect(host, port);
         channel = client.channel();
         try {
             ByteBuffer opened = ask(new byte[] {KvFormat.OPEN});

@@ -33,6 +33,7 @@ final class PerfConnection implements AutoCloseable {
         this.host = host;
         client = RdmaClient.builder()
                 .group(group)
+                .reconnect(false)
                 .onMessage((exchange, message) -> arrived0(message))
                 .connect(host, port);
         echoes = new Echoes(client.channel().eventLoop());

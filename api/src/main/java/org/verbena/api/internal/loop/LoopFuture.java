@@ -82,7 +82,7 @@ public class LoopFuture<T> extends CompletableFuture<T> {
     }
 
     /** Completes it with the operation's result. Returns false if it was complete: the result has no owner then. */
-    protected final boolean give(T value) {
+    protected final boolean give(@Nullable T value) {
         return super.complete(value);
     }
 

@@ -1,7 +1,6 @@
 package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
@@ -15,9 +14,6 @@ public final class Incoming {
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
-    /** It has no handler: it is a request that is answered when the messages before it have been handled. */
-    private final boolean fence;
-
     /** The peer knows that it may be refused. */
     private final boolean refusable;
 
@@ -34,14 +30,12 @@ public final class Incoming {
             Messenger messenger,
             long correlation,
             boolean request,
-            boolean fence,
             boolean refusable,
             long arrivedNanos,
             long timeNanos) {
         this.messenger = messenger;
         this.correlation = correlation;
         this.request = request;
-        this.fence = fence;
         this.refusable = refusable;
         this.arrivedNanos = arrivedNanos;
         this.timeNanos = timeNanos;
@@ -49,12 +43,7 @@ public final class Incoming {
 
     /** Of a message that is not a request. */
     static Incoming ofMessage(Messenger messenger) {
-        return new Incoming(messenger, 0, false, false, false, 0, Long.MAX_VALUE);
-    }
-
-    /** Of a fence, which has its turn as a message does. */
-    static Incoming ofFence(Messenger messenger, long correlation) {
-        return new Incoming(messenger, correlation, false, true, false, 0, Long.MAX_VALUE);
+        return new Incoming(messenger, 0, false, false, 0, Long.MAX_VALUE);
     }
 
     /**
@@ -63,7 +52,7 @@ public final class Incoming {
      * @param arrivedNanos a time of {@link System#nanoTime()}
      */
     static Incoming ofRequest(Messenger messenger, long correlation, long arrivedNanos) {
-        return new Incoming(messenger, correlation, true, false, false, arrivedNanos, Long.MAX_VALUE);
+        return new Incoming(messenger, correlation, true, false, arrivedNanos, Long.MAX_VALUE);
     }
 
     /**
@@ -73,7 +62,7 @@ public final class Incoming {
      * @param timeNanos how long the peer waits from then on; {@link Long#MAX_VALUE} without a deadline
      */
     static Incoming ofTimedRequest(Messenger messenger, long correlation, long arrivedNanos, long timeNanos) {
-        return new Incoming(messenger, correlation, true, false, true, arrivedNanos, timeNanos);
+        return new Incoming(messenger, correlation, true, true, arrivedNanos, timeNanos);
     }
 
     /** The object by which the program sees it; null at first. */
@@ -119,7 +108,7 @@ public final class Incoming {
     private Future<Void> answer(@Nullable ByteBuf message) {
         return request && replied.compareAndSet(false, true)
                 ? messenger.reply(correlation, message, arrivedNanos)
-                : messenger.sendMessage(message);
+                : messenger.message(message);
     }
 
     /** There is no memory for the message: if it is the reply, the request fails. */
@@ -149,15 +138,6 @@ public final class Incoming {
 
     public Channel channel() {
         return messenger.channel();
-    }
-
-    boolean isFence() {
-        return fence;
-    }
-
-    /** Answers a fence. */
-    void pass() {
-        messenger.send(Messenger.REPLY, correlation, Unpooled.EMPTY_BUFFER);
     }
 
     /** Sends the handler's failure to the peer, if it still waits for a reply. */

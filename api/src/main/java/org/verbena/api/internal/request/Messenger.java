@@ -13,6 +13,7 @@ import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
@@ -44,9 +45,11 @@ import org.verbena.transport.spi.RateLimitedLog;
  * Clients send it only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} it. A refusal answers only timed
  * requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
  *
- * <p>A fence asks for an empty reply when the messages before it have been handled, and a leave makes the server close
- * the connection. A client that moves to another connection sends them, only to servers that {@linkplain #TAKES_FENCES
- * announced} them.
+ * <p>A server that is leaving says so, with 4 bytes that say after how many milliseconds it may be connected to again,
+ * and a reason. A refused has one byte that says why, and words: the request was not begun.
+ *
+ * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
+ * another connection sends it when it has its last reply, only to servers that {@linkplain #EXTENDED announced} it.
  */
 public final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -57,14 +60,21 @@ public final class Messenger extends ChannelDuplexHandler {
     static final int FAILURE = 3;
     static final int TIMED_REQUEST = 4;
     static final int OVERLOADED = 5;
-    static final int FENCE = 6;
+
+    /** Kind 6 belonged to a frame of earlier versions. */
     static final int LEAVE = 7;
+
+    static final int LEAVING = 9;
+    static final int REFUSED = 10;
+
+    /** Why a server has refused a request: it is leaving. */
+    private static final int REFUSED_LEAVING = 1;
 
     /** The feature of a server that accepts requests with a time limit; announced in the handshake. */
     static final int TAKES_TIMED_REQUESTS = 1;
 
-    /** The feature of a server that answers fences, and closes when its client leaves. */
-    public static final int TAKES_FENCES = 2;
+    /** The feature of a peer that knows the kinds from 7 on. Feature 2 belonged to earlier versions. */
+    static final int EXTENDED = 4;
 
     private static final int HEADER_BYTES = 8;
     private static final int TIME_BYTES = 4;
@@ -112,8 +122,8 @@ public final class Messenger extends ChannelDuplexHandler {
     private final SendLimit limit;
     private final Requests requests;
 
-    /** Directs a client's messages, which may go to another connection than this one by then; null for a server's. */
-    private final @Nullable Links links;
+    /** Null for a server's connection. */
+    private final @Nullable LinkOwner owner;
 
     // Written by the loop, read by any thread.
     private volatile @Nullable Throwable firstCause;
@@ -139,11 +149,11 @@ public final class Messenger extends ChannelDuplexHandler {
     /** Auto-read requested it. */
     private boolean isHeldByAutoRead;
 
-    private Messenger(MessagePort port, Serving serving, @Nullable Links links) {
+    private Messenger(MessagePort port, Serving serving, @Nullable LinkOwner owner) {
         this.port = port;
         channel = port.channel();
-        this.links = links;
-        pausesReading = links == null;
+        this.owner = owner;
+        pausesReading = owner == null;
         handler = serving.handler();
         describesFailures = serving.describesFailures();
         counters = serving.counters();
@@ -152,11 +162,12 @@ public final class Messenger extends ChannelDuplexHandler {
         log = new HandlerLog(port);
         notifier = ((RdmaEventLoop) channel.eventLoop()).notifier();
         limit = new SendLimit(serving.bounds());
-        requests = new Requests(this, serving.retries(), links == null ? new LongAdder() : links.lateReplies(), limit);
+        LongAdder lateReplies = owner == null ? new LongAdder() : owner.lateReplies();
+        requests = new Requests(this, lateReplies, limit, serving.maxRequests());
     }
 
-    public static Messenger ofClient(MessagePort port, Serving serving, Links links) {
-        return new Messenger(port, serving, links);
+    public static Messenger ofClient(MessagePort port, Serving serving, LinkOwner owner) {
+        return new Messenger(port, serving, owner);
     }
 
     public static Messenger ofServer(MessagePort port, Serving serving) {
@@ -164,23 +175,31 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * Announces features, since only servers accept requests. The connection is made only after its handlers are added.
+     * Announces features; only servers accept requests. The connection is made only after its handlers are added.
      */
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
         self = context;
         port.reserveHeader0(HEADER_BYTES + TIME_BYTES);
-        if (pausesReading) {
-            port.announce0(TAKES_TIMED_REQUESTS | TAKES_FENCES);
-        }
+        port.announce0(pausesReading ? TAKES_TIMED_REQUESTS | EXTENDED : EXTENDED);
     }
 
-    Channel channel() {
+    public Channel channel() {
         return channel;
     }
 
+    /** The client that this connection belongs to; null for a server's connection. */
+    @Nullable LinkOwner owner() {
+        return owner;
+    }
+
+    /** How many operations of this end are under way, which costs a reader no lock: the figure may lag. Any thread. */
+    public int load() {
+        return requests.load() + limit.messages();
+    }
+
     /** Whether the peer's program announced this feature. Event loop only. */
-    public boolean peerTakes0(int feature) {
+    boolean peerTakes0(int feature) {
         return port.peerTakes0(feature);
     }
 
@@ -190,12 +209,12 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /** In registered memory; null stays null, which {@link #send} refuses. */
-    @Nullable ByteBuf copy(byte @Nullable [] bytes) {
+    public @Nullable ByteBuf copy(byte @Nullable [] bytes) {
         return bytes == null ? null : channel.alloc().buffer(bytes.length).writeBytes(bytes);
     }
 
     /** As {@link #copy(byte[])}, without moving the position. */
-    @Nullable ByteBuf copy(@Nullable ByteBuffer bytes) {
+    public @Nullable ByteBuf copy(@Nullable ByteBuffer bytes) {
         return bytes == null ? null : channel.alloc().buffer(bytes.remaining()).writeBytes(bytes.duplicate());
     }
 
@@ -205,7 +224,7 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /** Runs the listeners of this connection's futures: they are called whether or not its loop has ended. */
-    EventExecutor notifier() {
+    public EventExecutor notifier() {
         return notifier;
     }
 
@@ -240,9 +259,20 @@ public final class Messenger extends ChannelDuplexHandler {
         return send(MESSAGE, 0, NO_TIME, payload, new Counted(bytes));
     }
 
-    /** Sends a handler's own message; a client sends it on its current connection. */
-    Future<Void> sendMessage(@Nullable ByteBuf payload) {
-        return links == null ? message(payload) : links.send(this, payload);
+    /**
+     * As {@link #message(ByteBuf)}. On a connection that is gone the client goes on with it, if so requested.
+     *
+     * @param payload its ownership is taken
+     */
+    Future<Void> message(@Nullable ByteBuf payload, boolean goesOn) {
+        LinkOwner client = owner;
+        if (goesOn && client != null && payload != null && isGone()) {
+            Promise<Void> outcome = notifier.newPromise();
+            if (client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE)) {
+                return outcome;
+            }
+        }
+        return message(payload);
     }
 
     /**
@@ -348,7 +378,7 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /** Whether nothing can be sent any more. Any thread. */
-    private boolean isGone() {
+    public boolean isGone() {
         return closedHere || !channel.isActive();
     }
 
@@ -388,7 +418,7 @@ public final class Messenger extends ChannelDuplexHandler {
         return channel.alloc().compositeDirectBuffer(2).addComponents(true, head, payload);
     }
 
-    static ByteBuf checkUsable(@Nullable ByteBuf message) {
+    public static ByteBuf checkUsable(@Nullable ByteBuf message) {
         if (message == null) {
             throw new NullPointerException("the message is null");
         }
@@ -401,7 +431,7 @@ public final class Messenger extends ChannelDuplexHandler {
     // ---- futures
 
     /** Why nothing can be sent or answered any more. Any thread. */
-    Throwable closed(String what, Throwable closed) {
+    public Throwable closed(String what, Throwable closed) {
         Throwable cause = firstCause;
         String subject = what + " to " + channel.remoteAddress() + ": ";
         if (cause != null) {
@@ -410,11 +440,6 @@ public final class Messenger extends ChannelDuplexHandler {
         return closedHere
                 ? new ConnectionException(subject + "this end has closed the connection", closed)
                 : new ConnectionException(subject + "the peer has closed the connection", closed);
-    }
-
-    /** What ended the connection; null if an end has closed it. Any thread. */
-    @Nullable Throwable firstCause() {
-        return firstCause;
     }
 
     /** The future of a send; on a closed connection it fails with the reason why it is closed. */
@@ -532,26 +557,19 @@ public final class Messenger extends ChannelDuplexHandler {
 
     // ---- requests
 
-    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos) {
-        return requests.request(message, timeoutNanos);
+    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
+        return requests.request(message, timeoutNanos, goesOn);
     }
 
-    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos) {
-        return requests.requestBytes(message, timeoutNanos);
+    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
+        return requests.requestBytes(message, timeoutNanos, goesOn);
     }
 
-    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos) {
-        return requests.requestBuffer(message, timeoutNanos);
+    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
+        return requests.requestBuffer(message, timeoutNanos, goesOn);
     }
 
-    /**
-     * Done when the server has handled the messages that were sent before; requests may still wait for their replies.
-     */
-    public Future<byte[]> fence(long timeoutNanos) {
-        return requests.fence(timeoutNanos);
-    }
-
-    /** Makes the server close the connection when the last request has completed. No request may follow. Any thread. */
+    /** Begins no further request, and ends the connection when the last one has completed. Any thread. */
     public void leave() {
         requests.leave();
     }
@@ -581,7 +599,8 @@ public final class Messenger extends ChannelDuplexHandler {
             case FAILURE -> requests.failed0(correlation, frame, readBeganNanos);
             case OVERLOADED ->
                 requests.refused0(correlation, TimeUnit.MICROSECONDS.toNanos(readMicros(OVERLOADED, frame)), frame);
-            case FENCE -> receive(Incoming.ofFence(this, correlation), frame);
+            case LEAVING -> leaving(frame);
+            case REFUSED -> refused(correlation, frame);
             case LEAVE -> {
                 frame.release();
                 channel.close();
@@ -591,6 +610,31 @@ public final class Messenger extends ChannelDuplexHandler {
                 throw notTheShortForm("of kind " + kind);
             }
         }
+    }
+
+    /** The server wants no further requests here. */
+    private void leaving(ByteBuf frame) {
+        if (frame.readableBytes() < TIME_BYTES) {
+            int bytes = HEADER_BYTES + frame.readableBytes();
+            frame.release();
+            throw notTheShortForm("of kind " + LEAVING + " and " + bytes + " bytes");
+        }
+        long millis = frame.readUnsignedInt();
+        String reason = frame.toString(StandardCharsets.UTF_8);
+        frame.release();
+        LinkOwner client = owner;
+        if (client != null) {
+            client.leaving(this, TimeUnit.MILLISECONDS.toNanos(millis), reason);
+        }
+    }
+
+    private void refused(long correlation, ByteBuf frame) {
+        int why = frame.isReadable() ? frame.readUnsignedByte() : 0;
+        if (why != REFUSED_LEAVING) {
+            frame.release();
+            throw notTheShortForm("of kind " + REFUSED + " for reason " + why);
+        }
+        requests.refusedLeaving0(correlation, frame);
     }
 
     private static IllegalStateException notTheShortForm(String what) {
@@ -635,11 +679,6 @@ public final class Messenger extends ChannelDuplexHandler {
      * thread.
      */
     void handle(Incoming incoming, ByteBuf message) {
-        if (incoming.isFence()) {
-            message.release();
-            incoming.pass();
-            return;
-        }
         if (incoming.isRequest() && isGone()) {
             message.release();
             counters.countAbandoned();
@@ -685,6 +724,10 @@ public final class Messenger extends ChannelDuplexHandler {
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext context) {
         updateReading0();
+        LinkOwner client = owner;
+        if (client != null && channel.isWritable()) {
+            client.writable();
+        }
         context.fireChannelWritabilityChanged();
     }
 

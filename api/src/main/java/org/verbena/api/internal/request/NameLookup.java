@@ -40,12 +40,11 @@ public final class NameLookup {
      * @throws ConnectionException there are none, not in that time, or the thread was interrupted
      */
     public List<InetAddress> addresses(String purpose, String host, long limitNanos) {
-        try {
-            return List.of(InetAddress.ofLiteral(host));
-        } catch (IllegalArgumentException name) {
-            // Look it up.
+        List<InetAddress> literal = literal(host);
+        if (!literal.isEmpty()) {
+            return literal;
         }
-        CompletableFuture<List<InetAddress>> answer = pending.computeIfAbsent(host, this::begin);
+        CompletableFuture<List<InetAddress>> answer = lookUp(host);
         try {
             return limitNanos == 0 ? answer.get() : answer.get(limitNanos, TimeUnit.NANOSECONDS);
         } catch (TimeoutException late) {
@@ -56,12 +55,29 @@ public final class NameLookup {
             throw ShortForm.interrupted(purpose + ": looking up the name", interruption);
         } catch (ExecutionException failed) {
             Throwable cause = failed.getCause();
-            if (cause instanceof UnknownHostException unknown) {
-                throw new ConnectionException.Unreachable(
-                        purpose + ": looking up the name failed: no such host", unknown);
-            }
-            throw new ConnectionException(purpose + ": looking up the name failed", cause == null ? failed : cause);
+            throw failure(purpose, cause == null ? failed : cause);
         }
+    }
+
+    /** The address that a text is; empty if it is a name. */
+    public static List<InetAddress> literal(String host) {
+        try {
+            return List.of(InetAddress.ofLiteral(host));
+        } catch (IllegalArgumentException name) {
+            return List.of();
+        }
+    }
+
+    /** Looks a name up without waiting. Completed on the thread of the look-up. */
+    public CompletableFuture<List<InetAddress>> lookUp(String host) {
+        return pending.computeIfAbsent(host, this::begin);
+    }
+
+    /** Why a look-up has failed. */
+    public static ConnectionException failure(String purpose, Throwable cause) {
+        return cause instanceof UnknownHostException
+                ? new ConnectionException.Unreachable(purpose + ": looking up the name failed: no such host", cause)
+                : new ConnectionException(purpose + ": looking up the name failed", cause);
     }
 
     private CompletableFuture<List<InetAddress>> begin(String host) {

@@ -6,12 +6,12 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An operation of a client on its connection.
+ * An operation of a client on one of its connections.
  *
  * @param <T> the result
  */
 public interface Operation<T> {
-    Operation<Void> SEND = (messenger, message, timeoutNanos) -> messenger.message(message);
+    Operation<Void> SEND = (messenger, message, timeoutNanos, goesOn) -> messenger.message(message, goesOn);
     Operation<ByteBuf> REQUEST = Messenger::request;
     Operation<byte[]> REQUEST_BYTES = Messenger::requestBytes;
     Operation<ByteBuffer> REQUEST_BUFFER = Messenger::requestBuffer;
@@ -21,6 +21,8 @@ public interface Operation<T> {
      *
      * @param message its ownership is taken
      * @param timeoutNanos of a request
+     * @param goesOn whether the client {@linkplain LinkOwner#goOn goes on} with it if this connection cannot begin it;
+     *     else it fails
      */
-    Future<T> start(Messenger messenger, @Nullable ByteBuf message, long timeoutNanos);
+    Future<T> start(Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean goesOn);
 }

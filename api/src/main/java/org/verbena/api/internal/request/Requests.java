@@ -16,13 +16,16 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.SendLimitException;
 
 /**
  * A connection's requests, from the call to the outcome: the reply, a failure, the timeout, or the connection's end.
@@ -33,12 +36,15 @@ public final class Requests {
     /** Times that are further apart could not be compared. */
     private static final long MAX_TIMEOUT_NANOS = Long.MAX_VALUE >> 1;
 
+    /** So many requests in a row without a reply say that the server does not answer, not that a request is slow. */
+    private static final int MOST_UNANSWERED = 5;
+
     private final Messenger messenger;
     private final Channel channel;
     private final SendLimit limit;
 
-    /** Determines which requests are sent again; null for none. */
-    private final @Nullable Retries retries;
+    /** How many may wait for their replies. */
+    private final int most;
 
     private final LongAdder lateReplies;
 
@@ -47,22 +53,35 @@ public final class Requests {
     private long lastCorrelation;
     private boolean inactive;
 
-    /** Whether the connection ends with its last request. */
+    /** Whether the connection takes no more requests, and ends with its last one. */
     private boolean leaving;
+
+    private boolean left;
+
+    /** How many requests in a row had no reply in time. */
+    private int unanswered;
+
+    /** The size of {@code pending}, for other threads, which may see it late. Written by the loop. */
+    private final AtomicInteger load = new AtomicInteger();
 
     private @Nullable Future<?> sweep;
     private long sweepNanos;
 
-    Requests(Messenger messenger, @Nullable Retries retries, LongAdder lateReplies, SendLimit limit) {
+    Requests(Messenger messenger, LongAdder lateReplies, SendLimit limit, int most) {
         this.messenger = messenger;
         channel = messenger.channel();
-        this.retries = retries;
         this.lateReplies = lateReplies;
         this.limit = limit;
+        this.most = most;
     }
 
-    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos) {
-        return start(new Request<>(message, timeoutNanos) {
+    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
+        return start(new Request<>(message, timeoutNanos, goesOn) {
+            @Override
+            Operation<ByteBuf> operation() {
+                return Operation.REQUEST;
+            }
+
             @Override
             void answer0(ByteBuf reply) {
                 if (!trySuccess(reply)) {
@@ -73,8 +92,13 @@ public final class Requests {
         });
     }
 
-    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos) {
-        return start(new CopyingRequest<byte[]>(message, timeoutNanos) {
+    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
+        return start(new CopyingRequest<byte[]>(message, timeoutNanos, goesOn) {
+            @Override
+            Operation<byte[]> operation() {
+                return Operation.REQUEST_BYTES;
+            }
+
             @Override
             byte[] of(byte[] reply) {
                 return reply;
@@ -82,8 +106,13 @@ public final class Requests {
         });
     }
 
-    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos) {
-        return start(new CopyingRequest<ByteBuffer>(message, timeoutNanos) {
+    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
+        return start(new CopyingRequest<ByteBuffer>(message, timeoutNanos, goesOn) {
+            @Override
+            Operation<ByteBuffer> operation() {
+                return Operation.REQUEST_BUFFER;
+            }
+
             @Override
             ByteBuffer of(byte[] reply) {
                 return ByteBuffer.wrap(reply);
@@ -91,27 +120,16 @@ public final class Requests {
         });
     }
 
-    /**
-     * Done when the server has handled the messages that were sent before; requests may still wait for their replies.
-     */
-    Future<byte[]> fence(long timeoutNanos) {
-        return start(new CopyingRequest<byte[]>(Unpooled.EMPTY_BUFFER, timeoutNanos) {
-            @Override
-            Future<Void> post0(ByteBuf payload, long timeNanos) {
-                return messenger.peerTakes0(Messenger.TAKES_FENCES)
-                        ? messenger.send(Messenger.FENCE, correlation(), payload)
-                        : channel.newFailedFuture(
-                                new UnsupportedOperationException("the server is of a release without fences"));
-            }
-
-            @Override
-            byte[] of(byte[] reply) {
-                return reply;
-            }
-        });
+    /** How many requests are sent and have no reply yet. Any thread. */
+    int load() {
+        return load.getOpaque();
     }
 
-    /** Makes the server close the connection when the last request has completed. No request may follow. Any thread. */
+    private void count0() {
+        load.setOpaque(pending.size());
+    }
+
+    /** Begins no further request, and ends the connection when the last one has completed. Any thread. */
     void leave() {
         try {
             channel.eventLoop().execute(() -> {
@@ -123,13 +141,17 @@ public final class Requests {
         }
     }
 
+    /** The server closes the connection, so that what it has sent before arrives; one that cannot is closed here. */
     private void leaveIfIdle0() {
-        if (!leaving || !pending.isEmpty() || inactive) {
+        if (!leaving || left || !pending.isEmpty() || inactive) {
             return;
         }
-        leaving = false;
+        left = true;
+        if (!messenger.peerTakes0(Messenger.EXTENDED)) {
+            channel.close();
+            return;
+        }
         messenger.send(Messenger.LEAVE, 0, Unpooled.EMPTY_BUFFER);
-        // A server that does not close in time is closed from here, as a connection without a fence is.
         Future<?> limit =
                 channel.eventLoop().schedule(() -> channel.close(), ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
         channel.closeFuture().addListener(closed -> limit.cancel(false));
@@ -152,7 +174,7 @@ public final class Requests {
             try {
                 channel.eventLoop().execute(request);
             } catch (RejectedExecutionException ended) {
-                request.giveUp(messenger.closed("request", ended));
+                request.notBegun(messenger.closed("request", ended));
             }
         }
         return request;
@@ -166,23 +188,33 @@ public final class Requests {
         private final @Nullable ByteBuf message;
         private final int bytes;
         private final long timeoutNanos;
+        private final boolean goesOn;
         private long correlation;
         private long beganNanos;
         private long deadlineNanos;
-        /** The message, while it may have to be sent again. */
-        private @Nullable ByteBuf kept;
 
-        private int sentAgain;
-
-        Request(@Nullable ByteBuf message, long timeoutNanos) {
+        Request(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
             super(messenger.notifier());
             this.message = message;
             bytes = message == null ? 0 : message.readableBytes();
             this.timeoutNanos = timeoutNanos;
+            this.goesOn = goesOn;
         }
+
+        /** What started it. */
+        abstract Operation<T> operation();
 
         /** Completes the request with the reply, which it now owns. */
         abstract void answer0(ByteBuf reply);
+
+        /** This connection cannot begin it: another one of its client does, or it fails. */
+        private void notBegun(Throwable cause) {
+            limit.giveBack(bytes);
+            LinkOwner owner = messenger.owner();
+            if (!goesOn || owner == null || message == null || !owner.goOn(this, operation(), message, timeoutNanos)) {
+                drop(cause);
+            }
+        }
 
         /** Fails before anything is sent. */
         private void giveUp(Throwable cause) {
@@ -208,8 +240,12 @@ public final class Requests {
                 giveUp(new CancellationException("cancelled before it began"));
                 return;
             }
-            if (inactive) {
-                giveUp(messenger.closed("request", new ClosedChannelException()));
+            if (inactive || leaving) {
+                notBegun(messenger.closed("request", new ClosedChannelException()));
+                return;
+            }
+            if (pending.size() >= most) {
+                giveUp(limitReached());
                 return;
             }
             number0();
@@ -217,22 +253,25 @@ public final class Requests {
             beganNanos = now;
             deadlineNanos = now + Math.min(timeoutNanos, MAX_TIMEOUT_NANOS);
             sweepBy0(deadlineNanos, now);
-            if (retries != null) {
-                kept = message.retainedDuplicate();
-            }
             send0(message, timeoutNanos);
+        }
+
+        private SendLimitException limitReached() {
+            return new SendLimitException(
+                    "request to " + channel.remoteAddress() + ": " + most
+                            + " requests wait for their replies, which is all that maxRequests allows: wait for an"
+                            + " earlier one, or raise maxRequests",
+                    most,
+                    0);
         }
 
         private void number0() {
             correlation = ++lastCorrelation & Messenger.CORRELATION_MASK;
             pending.put(correlation, this);
+            count0();
         }
 
-        final long correlation() {
-            return correlation;
-        }
-
-        Future<Void> post0(ByteBuf payload, long timeNanos) {
+        private Future<Void> post0(ByteBuf payload, long timeNanos) {
             return messenger.peerTakes0(Messenger.TAKES_TIMED_REQUESTS)
                     ? messenger.sendTimed(Messenger.TIMED_REQUEST, correlation, timeNanos, payload)
                     : messenger.send(Messenger.REQUEST, correlation, payload);
@@ -244,51 +283,22 @@ public final class Requests {
                 limit.giveBack(bytes);
                 if (!sent.isSuccess()) {
                     forget0();
-                    tryFailure(sent.cause());
+                    tryFailure(begun(sent.cause()));
                 }
             });
         }
 
         private void timeOut0() {
             forget0();
+            countUnanswered0();
             tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
                     + Messenger.inMillis(timeoutNanos) + " ms; the peer may still be working on it"));
         }
 
         void forget0() {
             pending.remove(correlation);
-            if (kept != null) {
-                kept.release();
-                kept = null;
-            }
+            count0();
             leaveIfIdle0();
-        }
-
-        /**
-         * The server has refused it. If it may be sent again within its time, sends it with a new number, under which
-         * it waits for its reply from now on, so that it ends with its time or with the connection.
-         */
-        boolean sendsAgain0(long hintNanos) {
-            if (retries == null || kept == null || isDone()) {
-                return false;
-            }
-            long delayNanos = Retries.delayNanos(hintNanos, sentAgain);
-            if (System.nanoTime() + delayNanos - deadlineNanos >= 0 || !retries.tryTake(sentAgain)) {
-                return false;
-            }
-            sentAgain++;
-            pending.remove(correlation);
-            number0();
-            channel.eventLoop().schedule(this::sendAgain0, delayNanos, TimeUnit.NANOSECONDS);
-            return true;
-        }
-
-        private void sendAgain0() {
-            ByteBuf payload = kept;
-            if (payload != null) { // else it has completed
-                limit.take(bytes);
-                send0(payload.retainedDuplicate(), Math.max(0, deadlineNanos - System.nanoTime()));
-            }
         }
 
         @Override
@@ -307,8 +317,8 @@ public final class Requests {
 
     /** A request whose reply is copied from its Netty buffer. */
     private abstract class CopyingRequest<T> extends Request<T> {
-        CopyingRequest(@Nullable ByteBuf message, long timeoutNanos) {
-            super(message, timeoutNanos);
+        CopyingRequest(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
+            super(message, timeoutNanos, goesOn);
         }
 
         /** Converts the reply to the caller's type. */
@@ -370,9 +380,6 @@ public final class Requests {
     private @Nullable Request<?> answeredBy0(long correlation, ByteBuf answer, long arrivedNanos) {
         Request<?> request = awaiting0(correlation, answer);
         if (request != null) {
-            if (retries != null) {
-                retries.answered();
-            }
             request.forget0();
             ConnectionStat stat = messenger.stat();
             if (stat != null) {
@@ -382,7 +389,16 @@ public final class Requests {
         return request;
     }
 
+    private void countUnanswered0() {
+        LinkOwner owner = messenger.owner();
+        if (++unanswered >= MOST_UNANSWERED && owner != null) {
+            unanswered = 0;
+            owner.unanswered(messenger);
+        }
+    }
+
     private @Nullable Request<?> awaiting0(long correlation, ByteBuf answer) {
+        unanswered = 0;
         Request<?> request = pending.get(correlation);
         if (request == null) {
             lateReplies.increment();
@@ -417,13 +433,24 @@ public final class Requests {
             return;
         }
         frame.release();
-        if (!request.sendsAgain0(retryNanos)) {
-            request.forget0();
-            request.tryFailure(new RequestException.Overloaded(
-                    "request to " + channel.remoteAddress() + ": the server is overloaded and did not begin with it;"
-                            + " try again in " + Messenger.inMillis(retryNanos) + " ms",
-                    Duration.ofNanos(retryNanos)));
+        request.forget0();
+        request.tryFailure(new RequestException.Overloaded(
+                "request to " + channel.remoteAddress() + ": the server is overloaded and did not begin with it;"
+                        + " try again in " + Messenger.inMillis(retryNanos) + " ms",
+                Duration.ofNanos(retryNanos)));
+    }
+
+    /** The server is leaving, and has not begun with it. */
+    void refusedLeaving0(long correlation, ByteBuf words) {
+        Request<?> request = awaiting0(correlation, words);
+        if (request == null) {
+            return;
         }
+        String reason = words.toString(StandardCharsets.UTF_8);
+        words.release();
+        request.forget0();
+        request.tryFailure(new ConnectionException.Unavailable("request to " + channel.remoteAddress()
+                + ": the server is leaving, and has not begun with it" + (reason.isEmpty() ? "" : ": " + reason)));
     }
 
     /** The connection has ended. */
@@ -434,10 +461,20 @@ public final class Requests {
             scheduled.cancel(false);
             sweep = null;
         }
-        Throwable cause = messenger.firstCause();
+        if (pending.isEmpty()) {
+            return;
+        }
+        Throwable cause = begun(messenger.closed("request", new ClosedChannelException()));
         for (Request<?> request : new ArrayList<>(pending.values())) {
             request.forget0();
-            request.tryFailure(cause == null ? messenger.closed("request", new ClosedChannelException()) : cause);
+            request.tryFailure(cause);
         }
+    }
+
+    /** The same failure of the connection, for requests that the server may have begun. */
+    private static Throwable begun(Throwable cause) {
+        return cause instanceof ConnectionException
+                ? new ConnectionException.Lost(String.valueOf(cause.getMessage()), cause, true)
+                : cause;
     }
 }

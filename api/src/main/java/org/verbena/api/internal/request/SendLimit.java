@@ -40,8 +40,13 @@ public final class SendLimit {
     private final Bounds bounds;
     private final AtomicLong pending = new AtomicLong();
 
-    SendLimit(Bounds bounds) {
+    public SendLimit(Bounds bounds) {
         this.bounds = bounds;
+    }
+
+    /** How many wait now. */
+    int messages() {
+        return (int) (pending.get() >>> BYTES_BITS);
     }
 
     /** Counts a message, even beyond the limit. */
@@ -50,7 +55,7 @@ public final class SendLimit {
     }
 
     /** Counts a message if there is room for it. */
-    boolean tryTake(int bytes) {
+    public boolean tryTake(int bytes) {
         long now = pending.addAndGet(ONE_MESSAGE + bytes);
         int messages = (int) (now >>> BYTES_BITS);
         if (messages == 1 || (messages <= bounds.messages && (now & BYTES_MASK) <= bounds.bytes)) {
@@ -66,7 +71,7 @@ public final class SendLimit {
      * @param operation what was to be done with it
      * @param peer to whom
      */
-    SendLimitException refusal(String operation, @Nullable Object peer, int bytes) {
+    public SendLimitException refusal(String operation, @Nullable Object peer, int bytes) {
         long now = pending.get();
         int messages = (int) (now >>> BYTES_BITS);
         long waiting = now & BYTES_MASK;
@@ -82,7 +87,7 @@ public final class SendLimit {
     }
 
     /** The message has been sent, or will not be. */
-    void giveBack(int bytes) {
+    public void giveBack(int bytes) {
         pending.addAndGet(-(ONE_MESSAGE + bytes));
     }
 }

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param counters of the requests that do not reach the handler
  * @param queueAge determines which requests have waited too long; null to refuse none for that
  * @param limit of handlers on virtual threads; null for none
- * @param retries of this end's own requests; null for none
  * @param bounds of what may wait to be sent
+ * @param maxRequests how many of this end's own requests may wait for replies
  */
 public record Serving(
         Handler handler,
@@ -22,8 +22,8 @@ public record Serving(
         RequestCounters counters,
         @Nullable QueueAge queueAge,
         @Nullable HandlerLimit limit,
-        @Nullable Retries retries,
-        SendLimit.Bounds bounds) {
+        SendLimit.Bounds bounds,
+        int maxRequests) {
 
     /** Gets messages, on the loop or on a virtual thread. */
     public interface Handler {

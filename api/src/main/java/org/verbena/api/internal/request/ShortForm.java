@@ -8,7 +8,6 @@ import io.netty.util.concurrent.EventExecutorGroup;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.FutureListener;
 import io.netty.util.concurrent.Promise;
-import java.net.InetAddress;
 import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.List;
@@ -37,6 +36,9 @@ public final class ShortForm {
 
     private static final int MAX_PORT = 65_535;
 
+    /** How many failures the message of all has. */
+    private static final int MOST_CAUSES = 5;
+
     private ShortForm() {}
 
     /** Checks where to connect to or to listen. */
@@ -62,7 +64,7 @@ public final class ShortForm {
     }
 
     /** Keeps the thread interrupted. */
-    static ConnectionException interrupted(String purpose, InterruptedException interruption) {
+    public static ConnectionException interrupted(String purpose, InterruptedException interruption) {
         Thread.currentThread().interrupt();
         return new ConnectionException(purpose + ": the thread was interrupted", interruption);
     }
@@ -142,7 +144,8 @@ public final class ShortForm {
         }
     }
 
-    private static RuntimeException unchecked(String purpose, Throwable cause) {
+    /** The failure as it may be thrown. */
+    public static RuntimeException unchecked(String purpose, Throwable cause) {
         return switch (cause) {
             case RejectedExecutionException ended -> closed(purpose, ended);
             case ClosedChannelException ended -> closed(purpose, ended);
@@ -157,24 +160,29 @@ public final class ShortForm {
         return new ConnectionException(purpose + ": the event loops have ended, or are ending", cause);
     }
 
-    /** The same failure, which says that the host has further addresses. */
-    public static ConnectionException withAddresses(
-            ConnectionException failure, String host, List<InetAddress> addresses) {
-        String others =
-                addresses.stream().skip(1).map(InetAddress::getHostAddress).collect(Collectors.joining(", "));
-        String message = failure.getMessage() + "; of the " + addresses.size() + " addresses of " + host
-                + " the first, " + addresses.getFirst().getHostAddress() + ", was tried, and not " + others
-                + ": connect to another by its address";
-        ConnectionException all = switch (failure) {
+    /** One failure for several, of the first one's kind. */
+    public static Throwable ofAll(String purpose, List<Throwable> causes) {
+        Throwable first = causes.getFirst();
+        String message = purpose + ": none of " + causes.size() + " connections could be made: "
+                + causes.stream()
+                        .limit(MOST_CAUSES)
+                        .map(cause -> String.valueOf(cause.getMessage()))
+                        .collect(Collectors.joining("; "))
+                + (causes.size() > MOST_CAUSES ? "; ..." : "");
+        ConnectionException all = switch (first) {
             case ConnectionException.Rejected rejected ->
                 new ConnectionException.Rejected(message, rejected.privateData());
             case ConnectionException.Unreachable unreachable -> new ConnectionException.Unreachable(message);
             case ConnectionException.TimedOut late -> new ConnectionException.TimedOut(message);
             case ConnectionException.Lost lost -> new ConnectionException.Lost(message);
-            default -> new ConnectionException(message);
+            case ConnectionException other -> new ConnectionException(message);
+            default -> null;
         };
-        Throwable cause = failure.getCause();
-        all.initCause(cause instanceof InterruptedException ? cause : failure);
+        if (all == null) {
+            return first;
+        }
+        all.initCause(first);
+        causes.stream().skip(1).limit(MOST_CAUSES).forEach(all::addSuppressed);
         return all;
     }
 

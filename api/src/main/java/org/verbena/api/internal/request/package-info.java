@@ -1,7 +1,6 @@
 /**
  * The short form: messages with a header on one channel ({@link org.verbena.api.internal.request.Messenger}), requests
- * and their replies, handlers, limits, and a client's connections. May use {@code internal.loop}, {@code internal.stat}
- * and the values of {@code api.ladder}.
+ * and their replies, handlers and limits. May use {@code internal.loop} and {@code internal.stat}.
  */
 @org.jspecify.annotations.NullMarked
 package org.verbena.api.internal.request;

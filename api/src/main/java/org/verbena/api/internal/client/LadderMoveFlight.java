@@ -1,4 +1,4 @@
-package org.verbena.api.internal.ladder;
+package org.verbena.api.internal.client;
 
 import java.net.InetSocketAddress;
 import jdk.jfr.Category;
@@ -9,11 +9,11 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
-/** The Flight Recorder's event of a client's move to a better rung: how long its operations had to wait. */
+/** The Flight Recorder's event of a client's move to a better rung: the time of its probation. */
 @Name("org.verbena.LadderMove")
 @Label("RDMA Ladder Move")
 @Category({"Verbena"})
-@Description("A client moved to a connection of a better rung, or stayed; its operations waited")
+@Description("A client moved to a connection of a better rung, or went back to the one before, which it had kept")
 @StackTrace(false)
 final class LadderMoveFlight extends Event {
     @Label("Remote Address")
@@ -28,7 +28,7 @@ final class LadderMoveFlight extends Event {
     @Nullable String to;
 
     @Label("Moved")
-    @Description("Whether it has that one now")
+    @Description("Whether it kept that one")
     boolean moved;
 
     /** Records the outcome. */

@@ -1,19 +1,19 @@
-package org.verbena.api.internal.request;
+package org.verbena.api.internal.client;
 
 import io.netty.channel.Channel;
 import org.jspecify.annotations.Nullable;
-import org.verbena.api.RdmaClient;
+import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.transport.ConnectionException;
 
 /**
- * A connection of an {@link RdmaClient}.
+ * A connection of a client that is up.
  *
  * @param channel connected
  * @param messenger in its pipeline
  * @param ladder the rung that it is; null without a ladder
  */
-public record Link(
+public record Connected(
         Channel channel, Messenger messenger, @Nullable LadderResult ladder) {
 
     /**
@@ -21,12 +21,12 @@ public record Link(
      *
      * @throws ConnectionException.Lost it has closed since
      */
-    public static Link of(Channel channel) {
+    static Connected of(Channel channel) {
         Messenger messenger = channel.pipeline().get(Messenger.class);
         if (messenger == null) { // a channel that has closed has no handlers
             throw new ConnectionException.Lost(
                     "connect to " + channel.remoteAddress() + ": the connection was lost at once");
         }
-        return new Link(channel, messenger, LadderResult.of(channel));
+        return new Connected(channel, messenger, LadderResult.of(channel));
     }
 }

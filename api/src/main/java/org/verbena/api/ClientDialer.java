@@ -1,0 +1,185 @@
+package org.verbena.api;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.util.concurrent.Future;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.client.Dialer;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.request.LinkOwner;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.RequestCounters;
+import org.verbena.api.internal.request.Serving;
+import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.spi.RdmaProvider;
+
+/** Makes the connections of an {@link RdmaClient}, as its builder says. Any thread. */
+final class ClientDialer implements Dialer {
+    private final ClientSettings how;
+    private final @Nullable LadderOptions ladder;
+
+    /** Set before the first connection is made. */
+    @SuppressWarnings("NullAway.Init")
+    private volatile LinkOwner owner;
+
+    /** Entered with the first connection, since the provider may depend on the address. Written under the lock. */
+    private volatile @Nullable SharedLoops shared;
+
+    /** Guarded by this object. */
+    private boolean closed;
+
+    ClientDialer(ClientSettings how) {
+        this.how = how;
+        ladder = ladderOf(how);
+    }
+
+    private static @Nullable LadderOptions ladderOf(ClientSettings how) {
+        if (how.ladder != null) {
+            return how.ladder;
+        }
+        RdmaEventLoopGroup shared = how.sharedGroup;
+        if (shared != null) {
+            return shared.ladder();
+        }
+        return how.provider.equals(ProviderSet.LADDER) ? LadderOptions.DEFAULTS : null; // by the system property
+    }
+
+    /** Whose connections it makes. */
+    void begin(LinkOwner client) {
+        owner = client;
+    }
+
+    /** The client's loops; null before the first connection. */
+    private @Nullable RdmaEventLoopGroup loops() {
+        RdmaEventLoopGroup own = how.sharedGroup;
+        SharedLoops entered = shared;
+        return own != null ? own : entered == null ? null : entered.group();
+    }
+
+    /** The provider of connections that no ladder has chosen. */
+    String providerName() {
+        RdmaEventLoopGroup loops = loops();
+        return loops == null ? how.provider : loops.provider().name();
+    }
+
+    private synchronized RdmaEventLoopGroup loops(String purpose, @Nullable InetSocketAddress internet) {
+        if (closed) {
+            throw new ConnectionException(purpose + ": the client was closed");
+        }
+        RdmaEventLoopGroup known = loops();
+        if (known != null) {
+            return known;
+        }
+        ProviderSet providers = ladder == null || internet == null
+                ? ProviderSet.of(ProviderChoice.choose(how.provider, internet))
+                : RdmaLadder.providersOf(ladder);
+        SharedLoops entered = SharedLoops.enter(providers, how.loopOptions);
+        shared = entered;
+        return entered.group();
+    }
+
+    @Override
+    public Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
+        InetSocketAddress internet = address instanceof InetSocketAddress known ? known : null;
+        String purpose = "connect to " + (internet == null ? address : text(internet));
+        ShortForm.checkNotInterrupted(purpose);
+        RdmaEventLoopGroup loops = loops(purpose, internet);
+        if (rungs != null && (internet == null || !RdmaLadder.canTry(loops, internet, rungs))) {
+            throw new ConnectionException.Unreachable(purpose + ": no device of " + rungs + " serves the address");
+        }
+        SocketAddress local = local(beganNanos);
+        Bootstrap bootstrap = new Bootstrap().group(loops).handler(new ChannelInitializer<RdmaChannel>() {
+            @Override
+            protected void initChannel(RdmaChannel connecting) {
+                connecting.pipeline().addLast(Messenger.ofClient(connecting.host(), serving(connecting), owner));
+            }
+        });
+        how.options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
+        bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, leftMillis(beganNanos));
+        LadderOptions steps = ladder;
+        if (steps == null || internet == null) {
+            Channel registered = ShortForm.register(purpose, bootstrap.channelFactory(RdmaChannel::new));
+            ShortForm.awaitOpen(purpose, registered.connect(address, local));
+            return registered;
+        }
+        if (local != null) {
+            bootstrap.localAddress(local);
+        }
+        LadderOptions allowed = rungs == null
+                ? steps
+                : new LadderOptions(rungs, steps.hedgeDelay(), steps.forgetAfter(), null, steps.needs(), null);
+        Future<RdmaChannel> connecting = RdmaLadder.connectMessages(bootstrap, internet, allowed);
+        ShortForm.await(purpose, connecting, loops);
+        return connecting.getNow();
+    }
+
+    private static String text(InetSocketAddress address) {
+        InetAddress resolved = address.getAddress();
+        return (resolved == null ? address.getHostString() : resolved.getHostAddress()) + ":" + address.getPort();
+    }
+
+    private @Nullable SocketAddress local(long beganNanos) {
+        String from = how.localHost;
+        if (from == null) {
+            return null;
+        }
+        ShortForm.checkAddress("connect from ", from, 0, 0);
+        List<InetAddress> own = how.names.addresses(
+                "connect from " + from, from, TimeUnit.MILLISECONDS.toNanos(leftMillis(beganNanos)));
+        return new InetSocketAddress(own.getFirst(), 0);
+    }
+
+    /** Of the connect timeout; 0 for no limit. */
+    private int leftMillis(long beganNanos) {
+        int millis = how.connectMillis();
+        long goneMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos);
+        return millis == 0 ? 0 : (int) Math.max(1, millis - goneMillis);
+    }
+
+    private Serving serving(RdmaChannel channel) {
+        RdmaProvider carrier = Objects.requireNonNull(LoopGroup.providerOf(channel.eventLoop()));
+        return new Serving(
+                Exchange.handlerOf(how.handler),
+                how.virtualThreads,
+                false,
+                new RequestCounters(carrier),
+                null,
+                null,
+                how.pendingBounds,
+                how.maxRequests);
+    }
+
+    @Override
+    public @Nullable LadderOptions ladder() {
+        return ladder;
+    }
+
+    @Override
+    public boolean isEnding() {
+        RdmaEventLoopGroup loops = loops();
+        return loops != null && loops.isShuttingDown();
+    }
+
+    @Override
+    public CompletableFuture<Void> close() {
+        SharedLoops entered;
+        synchronized (this) {
+            entered = closed ? null : shared;
+            closed = true;
+        }
+        return entered == null ? CompletableFuture.completedFuture(null) : entered.leave();
+    }
+}

@@ -1,0 +1,142 @@
+package org.verbena.api;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.Future;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import org.verbena.api.client.RequestOptions;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RequestException;
+import org.verbena.transport.SendLimitException;
+
+/**
+ * Sends messages and requests. A program that names this type where it needs no more of an {@link RdmaClient} can be
+ * tested with another one, which has no network. {@link RdmaClient} says what its types and threads are.
+ */
+public interface MessageClient extends AutoCloseable {
+    /**
+     * Sends a message.
+     *
+     * @param message its ownership is taken
+     * @return done when the send has completed; only a reply shows that the server's program has seen the message.
+     *     Fails with {@link SendLimitException} if too much {@linkplain RdmaClient.Builder#maxPending waits to be sent}
+     */
+    Future<Void> send(ByteBuf message);
+
+    /**
+     * Sends a message, as {@link #send(ByteBuf)} does.
+     *
+     * @param message copied before this returns
+     * @return done when the send has completed
+     */
+    CompletableFuture<Void> send(byte[] message);
+
+    /**
+     * Sends a message, as {@link #send(ByteBuf)} does.
+     *
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @return done when the send has completed
+     */
+    CompletableFuture<Void> send(ByteBuffer message);
+
+    /**
+     * Sends a request. Its reply may take as long as the {@linkplain RdmaClient.Builder#requestTimeout request
+     * timeout}. The request carries the timeout, and the server drops a request whose time is over.
+     *
+     * @param message its ownership is taken
+     * @return the reply, for the caller to release. Fails with {@link RequestException}, or with the connection's
+     *     cause. Cancelling it gives up the reply; the request may have been sent
+     */
+    Future<ByteBuf> request(ByteBuf message);
+
+    /**
+     * Sends a request, as {@link #request(ByteBuf)} does, with a timeout of its own.
+     *
+     * @param message its ownership is taken
+     * @param timeout how long the reply may take; more than zero
+     * @return the reply, for the caller to release
+     */
+    Future<ByteBuf> request(ByteBuf message, Duration timeout);
+
+    /**
+     * Sends a request, as {@link #request(ByteBuf)} does, with options of its own.
+     *
+     * @param message its ownership is taken
+     * @param options what differs from the client
+     * @return the reply, for the caller to release
+     */
+    Future<ByteBuf> request(ByteBuf message, RequestOptions options);
+
+    /**
+     * Sends a request, as {@link #request(ByteBuf)} does.
+     *
+     * @param message copied before this returns
+     * @return the reply
+     */
+    CompletableFuture<byte[]> request(byte[] message);
+
+    /**
+     * Sends a request, as {@link #request(ByteBuf)} does, with a timeout of its own.
+     *
+     * @param message copied before this returns
+     * @param timeout how long the reply may take; more than zero
+     * @return the reply
+     */
+    CompletableFuture<byte[]> request(byte[] message, Duration timeout);
+
+    /**
+     * Sends a request, as {@link #request(ByteBuf)} does, with options of its own.
+     *
+     * @param message copied before this returns
+     * @param options what differs from the client
+     * @return the reply
+     */
+    CompletableFuture<byte[]> request(byte[] message, RequestOptions options);
+
+    /**
+     * Sends a request, as {@link #request(ByteBuf)} does.
+     *
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @return the reply, a heap buffer of its own
+     */
+    CompletableFuture<ByteBuffer> request(ByteBuffer message);
+
+    /**
+     * Sends a request, as {@link #request(ByteBuf)} does, with a timeout of its own.
+     *
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @param timeout how long the reply may take; more than zero
+     * @return the reply, a heap buffer of its own
+     */
+    CompletableFuture<ByteBuffer> request(ByteBuffer message, Duration timeout);
+
+    /**
+     * Sends a request, as {@link #request(ByteBuf)} does, with options of its own.
+     *
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @param options what differs from the client
+     * @return the reply, a heap buffer of its own
+     */
+    CompletableFuture<ByteBuffer> request(ByteBuffer message, RequestOptions options);
+
+    /**
+     * Returns whether the next message will be sent soon.
+     *
+     * @return false while so many bytes wait to be sent that the caller should wait
+     */
+    boolean isWritable();
+
+    /**
+     * Waits until messages can be sent: a program that sends without waiting for each of its futures waits for this
+     * one when {@link #isWritable()} is false.
+     *
+     * @return done when the client is writable, which may be at once; fails with {@link ConnectionException} when it is
+     *     closed. Stages run on a virtual thread
+     */
+    CompletableFuture<Void> whenWritable();
+
+    /** Closes it, and waits until that is done. Requests without a reply fail. Idempotent. */
+    @Override
+    void close();
+}

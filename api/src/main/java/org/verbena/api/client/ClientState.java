@@ -1,0 +1,24 @@
+package org.verbena.api.client;
+
+/**
+ * What state the connections of a client are in, all together.
+ *
+ * <pre>{@code
+ * CONNECTING --a connection is up--> READY --the last one is lost--> BACKING_OFF --its time is over--> CONNECTING
+ *     |                                                                  ^
+ *     +--all attempts have failed----------------------------------------+       any --close--> CLOSED
+ * }</pre>
+ */
+public enum ClientState {
+    /** None is up. The client looks up addresses, or connects. */
+    CONNECTING,
+
+    /** At least one is up. Requests are sent at once. */
+    READY,
+
+    /** None is up, and none is tried at the moment: the client waits, longer after each failure, and tries again. */
+    BACKING_OFF,
+
+    /** The client is closed, or had a connection that cannot be made again. This does not change any more. */
+    CLOSED
+}

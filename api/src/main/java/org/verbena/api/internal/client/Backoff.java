@@ -1,0 +1,32 @@
+package org.verbena.api.internal.client;
+
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+
+/**
+ * How long to wait before the next attempt: anything from nothing up to a bound that grows with each failure, so that
+ * clients which have lost the same server do not come back at the same time.
+ *
+ * @param leastNanos the bound after the first failure
+ * @param mostNanos the bound after many
+ */
+public record Backoff(long leastNanos, long mostNanos) {
+    /** From 50 ms, so that a server's restart is hardly noticed, to 30 s, which costs a server that is away little. */
+    public static final Backoff DEFAULTS = new Backoff(TimeUnit.MILLISECONDS.toNanos(50), TimeUnit.SECONDS.toNanos(30));
+
+    private static final double GROWTH = 1.6;
+
+    /** The longest wait after so many failures in a row, 1 or more. */
+    public long boundNanos(int failures) {
+        double bound = leastNanos;
+        for (int i = 1; i < failures && bound < mostNanos; i++) {
+            bound *= GROWTH;
+        }
+        return Math.min((long) bound, mostNanos);
+    }
+
+    /** How long to wait after so many failures in a row, 1 or more. */
+    public long delayNanos(int failures, RandomGenerator random) {
+        return random.nextLong(boundNanos(failures) + 1);
+    }
+}

@@ -1,0 +1,38 @@
+package org.verbena.api.internal.client;
+
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Calls what the program wants to be called: one after another, in order, on virtual threads, so that it may block. Any
+ * thread.
+ */
+final class Callbacks {
+    private static final Logger LOG = LoggerFactory.getLogger(Callbacks.class);
+
+    private final Queue<Runnable> waiting = new ConcurrentLinkedQueue<>();
+
+    /** The thread that raises it to 1 starts the thread that empties the queue. */
+    private final AtomicInteger count = new AtomicInteger();
+
+    void call(Runnable callback) {
+        waiting.add(callback);
+        if (count.getAndIncrement() == 0) {
+            Thread.ofVirtual().name("verbena-client").start(this::run);
+        }
+    }
+
+    private void run() {
+        do {
+            Runnable callback = waiting.remove();
+            try {
+                callback.run();
+            } catch (Throwable thrown) {
+                LOG.error("a listener of a client has failed", thrown);
+            }
+        } while (count.decrementAndGet() > 0);
+    }
+}

@@ -1,0 +1,397 @@
+package org.verbena.api.internal.client;
+
+import io.netty.util.concurrent.Future;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.stat.RungCounters;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.api.ladder.LadderResult;
+import org.verbena.transport.ConnectionException;
+
+/**
+ * A connection of a client to an address, which is made again when it is lost. Control thread only.
+ *
+ * <pre>{@code
+ *     +----------- time ------------+
+ *     v                             |
+ *  DIALING --has failed--> BACKING OFF
+ *     |                             ^
+ *     +--is up--> UP --is lost, or the server has it leave--+      any --the address is gone, or close--> over
+ * }</pre>
+ *
+ * <p>On a ladder that {@linkplain LadderOptions#withMoveUp moves up}, a link below the best rung dials with the better
+ * ones from time to time. When one is up, it takes all further operations. The connection before it stays as it is for
+ * a probation: if the better one is lost by then, the link goes on with the former. Else that one ends when its
+ * last request has completed.
+ */
+final class Link {
+    private static final Logger LOG = LoggerFactory.getLogger(Link.class);
+
+    /** A connection that has lasted so long was a good one: after its loss the waits begin with the shortest. */
+    private static final long STEADY_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    // How long a connection by a better rung has to last: as long as the time between attempts, within these bounds.
+    private static final long LEAST_PROBATION_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long MOST_PROBATION_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+    private static final long FIRST_EJECTION_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final int MOST_DOUBLINGS = 10;
+
+    /** How long to wait before the next attempt to replace an old connection, which still works. */
+    private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final Links links;
+    private final SocketAddress address;
+    private @Nullable Dial dial;
+    private @Nullable Future<?> timer;
+    private @Nullable Connected current;
+    private long upNanos;
+    private int failures;
+    private @Nullable Throwable failure;
+    private boolean over;
+
+    /** Whether its requests had no replies, so that others are preferred to it. */
+    private boolean ejected;
+
+    private int ejections;
+    private @Nullable Future<?> readmission;
+
+    /** Replaces the connection when it is old. */
+    private @Nullable Future<?> aging;
+
+    // Of the way up a ladder.
+    private @Nullable Dial climb;
+    private @Nullable Future<?> climbTimer;
+    /** The connection before the present one, while that one is on probation. */
+    private @Nullable Connected former;
+
+    private LadderMoveFlight flight = new LadderMoveFlight();
+
+    Link(Links links, SocketAddress address) {
+        this.links = links;
+        this.address = address;
+    }
+
+    SocketAddress address() {
+        return address;
+    }
+
+    /** The connection that takes operations; null if there is none. */
+    @Nullable Connected current0() {
+        return current;
+    }
+
+    /** Whether it has a connection that answers. */
+    boolean isGood0() {
+        return current != null && !ejected;
+    }
+
+    boolean isDialing0() {
+        return dial != null;
+    }
+
+    /** Why it had no connection the last time; null if it has never been without one. */
+    @Nullable Throwable failure0() {
+        return failure;
+    }
+
+    /**
+     * Connects.
+     *
+     * @param beganNanos when the connect timeout began
+     */
+    void dial0(long beganNanos) {
+        timer = null;
+        Dial attempt = new Dial(links.dialer(), address, null, beganNanos, done -> links.control(() -> dialed0(done)));
+        dial = attempt;
+        attempt.start();
+        links.changed0();
+    }
+
+    private void dialed0(Dial done) {
+        Connected up = done.connected();
+        if (dial != done) {
+            if (up != null) {
+                up.channel().close();
+            }
+            return;
+        }
+        dial = null;
+        if (up == null) {
+            retry0(done.failure(), 0);
+            return;
+        }
+        take0(up);
+        climbLater0();
+        links.changed0();
+        links.won0(address);
+    }
+
+    private void take0(Connected up) {
+        current = up;
+        upNanos = System.nanoTime();
+        ejected = false;
+        ejections = 0;
+        stop(readmission);
+        stop(aging);
+        long age = links.maxAgeNanos();
+        if (age > 0) {
+            long shorterNanos = ThreadLocalRandom.current().nextLong(age / 10 + 1);
+            aging = Links.CONTROL.schedule(() -> replace0(up), age - shorterNanos, TimeUnit.NANOSECONDS);
+        }
+        links.opened0(up);
+        up.channel().closeFuture().addListener(closed -> links.control(() -> lost0(up)));
+    }
+
+    private void lost0(Connected lost) {
+        links.closed0(lost);
+        if (lost.equals(former)) {
+            former = null;
+        }
+        if (!lost.equals(current)) {
+            return;
+        }
+        Connected before = former;
+        if (before != null) {
+            former = null;
+            current = before;
+            LOG.info("{}: goes on with {}, since the better connection is lost", before.channel(), rung(before));
+            finishFlight(before, lost, false);
+            climbLater0();
+            links.changed0();
+            return;
+        }
+        current = null;
+        if (System.nanoTime() - upNanos >= STEADY_NANOS) {
+            failures = 0;
+        }
+        retry0(links.causeOf(lost), 0);
+    }
+
+    private void retry0(@Nullable Throwable cause, long leastNanos) {
+        failure = cause;
+        failures++;
+        stopClimbing0();
+        stop(readmission);
+        stop(aging);
+        if (links.redials()) {
+            long delayNanos = leastNanos + links.backoff().delayNanos(failures, ThreadLocalRandom.current());
+            timer = Links.CONTROL.schedule(() -> dial0(System.nanoTime()), delayNanos, TimeUnit.NANOSECONDS);
+            LOG.debug("{}: tries {} again in {} ms", links, address, TimeUnit.NANOSECONDS.toMillis(delayNanos), cause);
+        }
+        links.failed0();
+    }
+
+    /** The server asks to leave: further requests go elsewhere, or wait until it can be connected to again. */
+    void leave0(long retryNanos) {
+        Connected now = current;
+        if (now == null) {
+            return;
+        }
+        now.messenger().leave();
+        Connected before = former;
+        former = null;
+        if (before != null) { // of the same server
+            before.messenger().leave();
+        }
+        current = null;
+        failures = 0;
+        retry0(new ConnectionException("the server at " + address + " asked its clients to leave"), retryNanos);
+    }
+
+    /** Requests had no replies: others are preferred for a while, longer each time. */
+    void eject0() {
+        if (ejected || current == null || !links.hasOtherThan0(this)) {
+            return;
+        }
+        ejected = true;
+        long nanos = Math.min(
+                FIRST_EJECTION_NANOS << Math.min(ejections, MOST_DOUBLINGS),
+                Math.max(FIRST_EJECTION_NANOS, links.backoff().mostNanos()));
+        ejections++;
+        LOG.warn(
+                "{}: {} does not answer its requests, and gets none for {} ms",
+                links,
+                address,
+                TimeUnit.NANOSECONDS.toMillis(nanos));
+        readmission = Links.CONTROL.schedule(this::readmit0, nanos, TimeUnit.NANOSECONDS);
+        links.changed0();
+    }
+
+    private void readmit0() {
+        ejected = false;
+        links.changed0();
+    }
+
+    /** Its connection is old: makes another, and leaves the old one when that is up. */
+    private void replace0(Connected old) {
+        if (!old.equals(current) || climb != null || former != null) {
+            return;
+        }
+        Dial attempt = new Dial(
+                links.dialer(), address, null, System.nanoTime(), done -> links.control(() -> replaced0(done, old)));
+        climb = attempt;
+        attempt.start();
+    }
+
+    private void replaced0(Dial done, Connected old) {
+        Connected up = done.connected();
+        if (climb != done || !old.equals(current)) {
+            if (up != null) {
+                up.channel().close();
+            }
+            return;
+        }
+        climb = null;
+        if (up == null) {
+            LOG.debug("{}: stays, since there is no other connection", old.channel(), done.failure());
+            aging = Links.CONTROL.schedule(() -> replace0(old), RETRY_NANOS, TimeUnit.NANOSECONDS);
+            return;
+        }
+        take0(up);
+        stop(climbTimer);
+        climbLater0();
+        links.changed0();
+        old.messenger().leave();
+    }
+
+    /** Ends it: its connections end with their last requests. */
+    void retire0() {
+        Connected last = current;
+        Connected before = former;
+        end0();
+        if (last != null) {
+            last.messenger().leave();
+        }
+        if (before != null) {
+            before.messenger().leave();
+        }
+    }
+
+    /** Makes no more connections. */
+    void end0() {
+        over = true;
+        current = null;
+        former = null;
+        stop(timer);
+        stop(readmission);
+        stop(aging);
+        Dial dialing = dial;
+        if (dialing != null) {
+            dial = null;
+            dialing.cancel();
+        }
+        stopClimbing0();
+    }
+
+    private static void stop(@Nullable Future<?> scheduled) {
+        if (scheduled != null) {
+            scheduled.cancel(false);
+        }
+    }
+
+    // ---- up a ladder
+
+    private void stopClimbing0() {
+        stop(climbTimer);
+        climbTimer = null;
+        Dial climbing = climb;
+        if (climbing != null) {
+            climb = null;
+            climbing.cancel();
+        }
+    }
+
+    private static String rung(Connected connected) {
+        LadderResult ladder = connected.ladder();
+        return ladder == null ? "" : ladder.rung();
+    }
+
+    private static List<String> better(LadderOptions ladder, Connected than) {
+        List<String> rungs = ladder.rungs();
+        return rungs.subList(0, Math.max(0, rungs.indexOf(rung(than))));
+    }
+
+    private void climbLater0() {
+        LadderOptions ladder = links.dialer().ladder();
+        Connected now = current;
+        if (ladder == null || now == null || over) {
+            return;
+        }
+        Duration every = ladder.moveUp();
+        List<String> better = better(ladder, now);
+        if (every != null && !better.isEmpty()) {
+            long everyNanos = TimeUnit.NANOSECONDS.convert(every);
+            // Up to a quarter later: clients of one server that began together need not try together.
+            long delayNanos = everyNanos + ThreadLocalRandom.current().nextLong(everyNanos / 4 + 1);
+            climbTimer = Links.CONTROL.schedule(
+                    () -> climb0(better, Math.clamp(everyNanos, LEAST_PROBATION_NANOS, MOST_PROBATION_NANOS)),
+                    delayNanos,
+                    TimeUnit.NANOSECONDS);
+        }
+    }
+
+    private void climb0(List<String> better, long probationNanos) {
+        climbTimer = null;
+        Dial attempt = new Dial(
+                links.dialer(),
+                address,
+                better,
+                System.nanoTime(),
+                done -> links.control(() -> climbed0(done, probationNanos)));
+        climb = attempt;
+        attempt.start();
+    }
+
+    private void climbed0(Dial done, long probationNanos) {
+        Connected up = done.connected();
+        Connected before = current;
+        if (climb != done || before == null) {
+            if (up != null) {
+                up.channel().close();
+            }
+            return;
+        }
+        climb = null;
+        if (up == null) {
+            LOG.debug("{} stays on its rung", before.channel(), done.failure());
+            climbLater0();
+            return;
+        }
+        former = before;
+        flight = new LadderMoveFlight();
+        flight.begin();
+        take0(up);
+        LOG.info("{} has moved up from {} to {}", up.channel(), rung(before), rung(up));
+        climbTimer = Links.CONTROL.schedule(() -> passed0(up), probationNanos, TimeUnit.NANOSECONDS);
+        links.changed0();
+    }
+
+    /** The probation is over. */
+    private void passed0(Connected up) {
+        climbTimer = null;
+        if (!up.equals(current)) {
+            return;
+        }
+        Connected before = former;
+        former = null;
+        if (before != null) {
+            before.messenger().leave();
+            finishFlight(before, up, true);
+        }
+        RungCounters.countMovedUp(rung(up));
+        climbLater0();
+    }
+
+    private void finishFlight(Connected before, Connected offered, boolean moved) {
+        InetSocketAddress remote = address instanceof InetSocketAddress internet ? internet : null;
+        flight.finish(remote, rung(before), rung(offered), moved);
+    }
+}

@@ -1,0 +1,795 @@
+package org.verbena.api.internal.client;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Promise;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.api.client.ClientState;
+import org.verbena.api.client.RequestOptions;
+import org.verbena.api.client.Target;
+import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.loop.VirtualNotifier;
+import org.verbena.api.internal.request.LinkOwner;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.NameLookup;
+import org.verbena.api.internal.request.Operation;
+import org.verbena.api.internal.request.Retries;
+import org.verbena.api.internal.request.SendLimit;
+import org.verbena.api.internal.request.ShortForm;
+import org.verbena.transport.ConnectionException;
+
+/**
+ * A client's connections. Operations go to one that is up, on the caller's thread and without a lock; those that find
+ * none wait ({@link Call}). All else, whatever changes the connections, runs on one thread, {@link #CONTROL}: it does
+ * little, and never waits. What may wait runs on virtual threads: attempts to connect ({@link Dial}), and what the
+ * program wants to be called ({@link Callbacks}).
+ */
+public final class Links implements LinkOwner {
+    /** Its methods and those of its parts that end in 0 run here. */
+    static final EventExecutor CONTROL = GlobalEventExecutor.INSTANCE;
+
+    private static final Logger LOG = LoggerFactory.getLogger(Links.class);
+
+    /**
+     * How the connections are made and used.
+     *
+     * @param perAddress how many connections to each address
+     * @param redials whether lost connections are made again
+     * @param failsFast whether operations that find no connection fail at once
+     * @param requestNanos how long a request without a timeout, or a message that waits for a connection, may take
+     * @param connectMillis the connect timeout; 0 for none
+     * @param lookUpNanos how often names are looked up again
+     * @param backoff how long to wait before an attempt
+     * @param maxAgeNanos when a connection is replaced; 0 for never
+     * @param bounds of what waits for a connection
+     * @param plan of requests that have no options of their own
+     * @param listeners get each state
+     */
+    public record Options(
+            int perAddress,
+            boolean redials,
+            boolean failsFast,
+            long requestNanos,
+            int connectMillis,
+            long lookUpNanos,
+            Backoff backoff,
+            long maxAgeNanos,
+            SendLimit.Bounds bounds,
+            CallPlan plan,
+            List<Consumer<ClientState>> listeners) {}
+
+    private final String name;
+    private final Dialer dialer;
+    private final Options options;
+    private final LongAdder lateReplies = new LongAdder();
+    private final SendLimit waitingLimit;
+    private final Retries retries = new Retries();
+    private final Latency latency = new Latency();
+    private final Callbacks callbacks = new Callbacks();
+    private final long beganNanos = System.nanoTime();
+
+    /** The first connection is up, or the first attempts have all failed. Completed on virtual threads. */
+    private final CompletableFuture<Void> first = new CompletableFuture<>();
+
+    private final CompletableFuture<Void> ended = new CompletableFuture<>();
+
+    // Written by the control thread, read by any.
+    private volatile Ready ready = Ready.NONE;
+    private volatile ClientState state = ClientState.CONNECTING;
+    private volatile @Nullable Connected newest;
+    private volatile @Nullable Throwable failure;
+
+    /** Whether someone waits until messages can be sent. */
+    private volatile boolean awaited;
+
+    /** Why no operation is accepted any more; null while they are. */
+    private volatile @Nullable String end;
+
+    // Confined to the control thread.
+    private final List<Link> links = new ArrayList<>();
+    /** The calls that wait for a connection, the oldest first. */
+    private final Set<Call<?>> waiting = new LinkedHashSet<>();
+
+    /** Those that wait until they may be sent again. */
+    private final Set<Call<?>> resting = new HashSet<>();
+
+    private final Set<Channel> open = new LinkedHashSet<>();
+    private final List<ReadyFuture> readers = new ArrayList<>();
+    private final List<ReadyFuture> writers = new ArrayList<>();
+    private @Nullable Resolution resolution;
+
+    /** Null for servers that are not found by a name. */
+    private @Nullable Families named;
+
+    private @Nullable Future<?> lookUp;
+
+    /** How often since there was a connection. */
+    private int lookUps;
+
+    private boolean closed;
+    private long lostNanos;
+
+    /**
+     * Creates them, without a connection yet.
+     *
+     * @param name of the target, for messages
+     * @param dialer connects, and is closed with the client
+     */
+    public Links(String name, Dialer dialer, Options options) {
+        this.name = name;
+        this.dialer = dialer;
+        this.options = options;
+        waitingLimit = new SendLimit(options.bounds());
+    }
+
+    /** Begins to connect to a target's addresses. Any thread, once. */
+    public void begin(Target target, NameLookup names) {
+        control(() -> {
+            if (closed) {
+                return;
+            }
+            if (target instanceof Target.Name) {
+                named = new Families();
+            }
+            Resolution addresses =
+                    new Resolution(CONTROL, target, names, options.lookUpNanos(), this::found0, this::notFound0);
+            resolution = addresses;
+            addresses.begin0(TimeUnit.MILLISECONDS.toNanos(options.connectMillis()));
+        });
+    }
+
+    /** Begins to connect to an address. Any thread, once. */
+    public void begin(SocketAddress address) {
+        control(() -> {
+            if (!closed) {
+                add0(address, beganNanos);
+            }
+        });
+    }
+
+    /** The target, for messages. */
+    @Override
+    public String toString() {
+        return name;
+    }
+
+    void control(Runnable step) {
+        if (CONTROL.inEventLoop()) {
+            step.run();
+        } else {
+            CONTROL.execute(step);
+        }
+    }
+
+    /** Done when the first connection is up; fails when the first attempts have all failed. */
+    public CompletableFuture<Void> first() {
+        return first;
+    }
+
+    public ClientState state() {
+        return state;
+    }
+
+    /** Of all connections. */
+    @Override
+    public LongAdder lateReplies() {
+        return lateReplies;
+    }
+
+    public boolean isWritable() {
+        return ready.isWritable();
+    }
+
+    /** A connection that is up; else the one that was the last; null if there was none. */
+    public @Nullable Connected newest() {
+        return newest;
+    }
+
+    /** The channel of a connection that is up; else the last one that was, if any. */
+    public Channel channel() {
+        Messenger messenger = ready.pick();
+        if (messenger != null) {
+            return messenger.channel();
+        }
+        Connected last = newest;
+        if (last == null) {
+            throw unavailable("channel", "no connection");
+        }
+        return last.channel();
+    }
+
+    // ---- operations
+
+    /** Begins, now or when there is a connection. */
+    public <T> CompletableFuture<T> start(Operation<T> operation, byte @Nullable [] message, long timeoutNanos) {
+        return start(operation, message, timeoutNanos, options.plan());
+    }
+
+    /** As {@link #start(Operation, byte[], long)}, by a plan. */
+    private <T> CompletableFuture<T> start(
+            Operation<T> operation, byte @Nullable [] message, long timeoutNanos, CallPlan plan) {
+        Messenger messenger = pick(plan);
+        ByteBuf copy;
+        try {
+            copy = messenger != null
+                    ? messenger.copy(message)
+                    : message == null ? null : Unpooled.copiedBuffer(message);
+        } catch (RuntimeException | Error noMemory) {
+            return LoopFuture.of(notifier().newFailedFuture(noMemory));
+        }
+        return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
+    }
+
+    /** As {@link #start(Operation, byte[], long)}. */
+    public <T> CompletableFuture<T> start(Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos) {
+        return start(operation, message, timeoutNanos, options.plan());
+    }
+
+    private <T> CompletableFuture<T> start(
+            Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos, CallPlan plan) {
+        Messenger messenger = pick(plan);
+        ByteBuf copy;
+        try {
+            copy = messenger != null
+                    ? messenger.copy(message)
+                    : message == null ? null : Unpooled.copiedBuffer(message.duplicate());
+        } catch (RuntimeException | Error noMemory) {
+            return LoopFuture.of(notifier().newFailedFuture(noMemory));
+        }
+        return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
+    }
+
+    /** Begins, now or when there is a connection. Takes ownership of the message. */
+    public <T> Future<T> start(Operation<T> operation, @Nullable ByteBuf message, long timeoutNanos) {
+        CallPlan plan = options.plan();
+        return start(pick(plan), operation, message, timeoutNanos, plan);
+    }
+
+    public Future<ByteBuf> start(@Nullable ByteBuf message, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        return start(pick(plan), Operation.REQUEST, message, timeoutNanos(how), plan);
+    }
+
+    public CompletableFuture<byte[]> start(byte @Nullable [] message, RequestOptions how) {
+        return start(
+                Operation.REQUEST_BYTES,
+                message,
+                timeoutNanos(how),
+                options.plan().with(how));
+    }
+
+    public CompletableFuture<ByteBuffer> start(@Nullable ByteBuffer message, RequestOptions how) {
+        return start(
+                Operation.REQUEST_BUFFER,
+                message,
+                timeoutNanos(how),
+                options.plan().with(how));
+    }
+
+    private long timeoutNanos(RequestOptions how) {
+        Duration timeout = how.timeout();
+        return timeout == null ? options.requestNanos() : TimeUnit.NANOSECONDS.convert(timeout);
+    }
+
+    private <T> Future<T> start(
+            @Nullable Messenger messenger,
+            Operation<T> operation,
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            CallPlan plan) {
+        if (messenger != null && (!plan.repeats() || operation.equals(Operation.SEND))) {
+            return operation.start(messenger, message, timeoutNanos, true);
+        }
+        Promise<T> outcome = new Outcome<>(messenger == null ? notifier() : messenger.notifier());
+        ByteBuf usable;
+        try {
+            usable = Messenger.checkUsable(message);
+        } catch (RuntimeException cause) {
+            outcome.tryFailure(cause);
+            return outcome;
+        }
+        new Call<>(this, operation, usable, outcome, timeoutNanos, plan).begin(messenger);
+        return outcome;
+    }
+
+    private @Nullable Messenger pick(CallPlan plan) {
+        Ready now = ready;
+        return plan.keyed() ? now.pick(plan.keyHash()) : now.pick();
+    }
+
+    @Nullable Messenger pickOpen(CallPlan plan) {
+        return ready.pickOpen(plan);
+    }
+
+    @Nullable Messenger pickOtherThan(Messenger first) {
+        return ready.pickOtherThan(first);
+    }
+
+    /** Of futures whose operation has no connection. */
+    private EventExecutor notifier() {
+        Connected last = newest;
+        return last == null ? VirtualNotifier.INSTANCE : last.messenger().notifier();
+    }
+
+    @Override
+    public <T> boolean goOn(Promise<T> outcome, Operation<T> operation, ByteBuf message, long timeoutNanos) {
+        if (end != null || !options.redials()) {
+            return false;
+        }
+        new Call<>(this, operation, message, outcome, timeoutNanos, CallPlan.ONCE).begin(null);
+        return true;
+    }
+
+    /** The budget of requests that are sent again. */
+    Retries retries() {
+        return retries;
+    }
+
+    @Override
+    public void leaving(Messenger messenger, long retryNanos, String reason) {
+        control(() -> {
+            LOG.info("{}: {} asks its clients to leave: {}", name, messenger.channel(), reason);
+            find0(messenger, link -> link.leave0(retryNanos));
+        });
+    }
+
+    @Override
+    public void writable() {
+        if (awaited) {
+            control(this::writable0);
+        }
+    }
+
+    private void writable0() {
+        if (!writers.isEmpty() && ready.isWritable()) {
+            endAll0(writers);
+            awaited = false;
+        }
+    }
+
+    @Override
+    public void unanswered(Messenger messenger) {
+        control(() -> find0(messenger, Link::eject0));
+    }
+
+    private void find0(Messenger messenger, Consumer<Link> step) {
+        for (Link link : List.copyOf(links)) {
+            Connected current = link.current0();
+            if (current != null && current.messenger() == messenger) {
+                step.accept(link);
+            }
+        }
+    }
+
+    /** A request that may be sent again has been answered after this time. */
+    void took(long nanos) {
+        latency.took(nanos);
+    }
+
+    /** The time that nearly all of these need at most; 0 while it is not known. */
+    long usualNanos() {
+        return latency.estimateNanos();
+    }
+
+    /** Why an operation that waits is given up; null if it may wait. */
+    @Nullable Throwable refusal0(String operation) {
+        String why = end;
+        if (why == null) {
+            return null;
+        }
+        Throwable cause = failure;
+        String message = operation + " to " + name + ": " + why;
+        return cause == null || closed
+                ? new ConnectionException.Unavailable(message)
+                : new ConnectionException.Lost(message, cause);
+    }
+
+    /** Why there is no connection for an operation. */
+    ConnectionException unavailable(String operation, String what) {
+        Throwable cause = failure;
+        String message = operation + " to " + name + ": " + what;
+        return cause == null
+                ? new ConnectionException.Unavailable(message)
+                : new ConnectionException.Unavailable(message + "; the last failure: " + cause.getMessage(), cause);
+    }
+
+    boolean failsFast() {
+        return options.failsFast();
+    }
+
+    SendLimit waitingLimit() {
+        return waitingLimit;
+    }
+
+    long longestWaitNanos() {
+        return options.requestNanos();
+    }
+
+    void wait0(Call<?> call) {
+        waiting.add(call);
+    }
+
+    void rest0(Call<?> call) {
+        resting.add(call);
+    }
+
+    void leave0(Call<?> call) {
+        waiting.remove(call);
+        resting.remove(call);
+    }
+
+    // ---- addresses
+
+    private void found0(List<InetSocketAddress> addresses) {
+        Families families = named;
+        if (families == null) {
+            connectTo0(addresses);
+            return;
+        }
+        families.update(addresses);
+        connectTo0(families.inUse());
+        if (families.hasMore() && state != ClientState.READY) {
+            CONTROL.schedule(this::widen0, Families.DELAY_NANOS, TimeUnit.NANOSECONDS);
+        }
+    }
+
+    /** The addresses that are in use do not connect: tries all. */
+    private void widen0() {
+        Families families = named;
+        if (families != null && end == null && state != ClientState.READY && families.hasMore()) {
+            families.widen();
+            connectTo0(families.inUse());
+        }
+    }
+
+    /** An address has connected: leaves those that are the same servers on another way. */
+    void won0(SocketAddress address) {
+        Families families = named;
+        if (families != null && address instanceof InetSocketAddress internet && families.isOpen()) {
+            families.won(internet);
+            connectTo0(families.inUse());
+        }
+    }
+
+    private void connectTo0(List<InetSocketAddress> addresses) {
+        Set<SocketAddress> wanted = new LinkedHashSet<>(addresses);
+        links.removeIf(link -> {
+            if (wanted.contains(link.address())) {
+                return false;
+            }
+            link.retire0();
+            return true;
+        });
+        links.forEach(link -> wanted.remove(link.address()));
+        for (SocketAddress address : wanted) {
+            add0(address, first.isDone() ? System.nanoTime() : beganNanos);
+        }
+        changed0();
+    }
+
+    private void add0(SocketAddress address, long began) {
+        for (int i = 0; i < options.perAddress(); i++) {
+            Link link = new Link(this, address);
+            links.add(link);
+            link.dial0(began);
+        }
+    }
+
+    private void notFound0(Throwable cause) {
+        LOG.debug("{}", name, cause);
+        if (links.isEmpty()) {
+            failure = cause;
+            giveUpFirst0(cause);
+        }
+        lookUpLater0();
+    }
+
+    /** Looks for other addresses, since those that are known do not help: later each time. */
+    private void lookUpLater0() {
+        if (lookUp == null && !closed) {
+            lookUps++;
+            long delayNanos = options.backoff().delayNanos(lookUps, ThreadLocalRandom.current());
+            lookUp = CONTROL.schedule(
+                    () -> {
+                        lookUp = null;
+                        Resolution addresses = resolution;
+                        if (addresses != null && !closed) {
+                            addresses.refresh0();
+                        }
+                    },
+                    delayNanos,
+                    TimeUnit.NANOSECONDS);
+        }
+    }
+
+    // ---- called by links
+
+    Dialer dialer() {
+        return dialer;
+    }
+
+    Backoff backoff() {
+        return options.backoff();
+    }
+
+    long maxAgeNanos() {
+        return options.maxAgeNanos();
+    }
+
+    boolean redials() {
+        return options.redials() && !closed;
+    }
+
+    /** Whether another link has a connection that answers. */
+    boolean hasOtherThan0(Link link) {
+        return links.stream().anyMatch(other -> other != link && other.isGood0());
+    }
+
+    /** A connection is up. */
+    void opened0(Connected up) {
+        newest = up;
+        open.add(up.channel());
+    }
+
+    void closed0(Connected lost) {
+        open.remove(lost.channel());
+    }
+
+    /** Why a connection has ended. */
+    Throwable causeOf(Connected lost) {
+        return lost.messenger().closed("the connection", new ClosedChannelException());
+    }
+
+    /** A link has no connection. */
+    void failed0() {
+        boolean ending = dialer.isEnding();
+        boolean hasOthers = links.stream().anyMatch(link -> link.current0() != null || link.isDialing0());
+        if (end != null || (!ending && (options.redials() || hasOthers))) {
+            changed0();
+        } else {
+            Throwable cause = links.isEmpty() ? null : links.getLast().failure0();
+            failure = cause;
+            giveUpFirst0(cause == null ? new ClosedChannelException() : cause);
+            end0(ending || cause == null ? "the event loops have ended" : String.valueOf(cause.getMessage()));
+        }
+    }
+
+    /** Something about the connections has changed. */
+    void changed0() {
+        if (end != null) {
+            return;
+        }
+        boolean dialing = links.isEmpty();
+        // Those that do not answer are left out, unless there are no others.
+        boolean all = links.stream().noneMatch(Link::isGood0);
+        List<Messenger> up = new ArrayList<>(links.size());
+        List<SocketAddress> addresses = new ArrayList<>(links.size());
+        for (Link link : links) {
+            Connected current = link.current0();
+            if (current != null && (all || link.isGood0())) {
+                up.add(current.messenger());
+                addresses.add(link.address());
+            }
+            dialing |= link.isDialing0();
+            Throwable cause = link.failure0();
+            if (cause != null) {
+                failure = cause;
+            }
+        }
+        ready = new Ready(up, addresses);
+        if (!up.isEmpty()) {
+            updateNewest0();
+            state0(ClientState.READY);
+            lookUps = 0;
+            if (!first.isDone()) {
+                elsewhere(() -> first.complete(null));
+            }
+            goOn0();
+            writable0();
+            return;
+        }
+        state0(dialing ? ClientState.CONNECTING : ClientState.BACKING_OFF);
+        List<Throwable> causes = links.stream()
+                .flatMap(link -> Stream.ofNullable(link.failure0()))
+                .toList();
+        if (!links.isEmpty() && causes.size() == links.size()) {
+            Families families = named;
+            if (families != null && families.hasMore()) {
+                widen0();
+                return;
+            }
+            giveUpFirst0(causes.size() == 1 ? causes.getFirst() : ShortForm.ofAll("connect to " + name, causes));
+            lookUpLater0();
+        }
+    }
+
+    /** If the newest has been lost, another one that is up takes its place. */
+    private void updateNewest0() {
+        Connected last = newest;
+        for (Link link : links) {
+            Connected current = link.current0();
+            if (current != null && (last == null || !last.channel().isActive())) {
+                last = current;
+            }
+        }
+        newest = last;
+    }
+
+    private void giveUpFirst0(Throwable cause) {
+        if (!first.isDone()) {
+            elsewhere(() -> first.completeExceptionally(cause));
+        }
+    }
+
+    /** Begins what has waited for a connection. */
+    private void goOn0() {
+        for (Call<?> call : List.copyOf(waiting)) {
+            Messenger messenger = call.pick0();
+            if (messenger != null && waiting.remove(call)) {
+                call.go0(messenger);
+            }
+        }
+    }
+
+    private void state0(ClientState now) {
+        ClientState before = state;
+        if (before == now) {
+            return;
+        }
+        state = now;
+        if (before == ClientState.READY && now != ClientState.CLOSED) {
+            lostNanos = System.nanoTime();
+            LOG.info("{}: has lost its connection, and connects again: {}", name, message(failure));
+        } else if (now == ClientState.READY && lostNanos != 0) {
+            LOG.info(
+                    "{}: connected again after {} ms",
+                    name,
+                    TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - lostNanos));
+            lostNanos = 0;
+        }
+        for (Consumer<ClientState> listener : options.listeners()) {
+            callbacks.call(() -> listener.accept(now));
+        }
+        if (now == ClientState.READY || now == ClientState.CLOSED) {
+            endAll0(readers);
+        }
+        if (now == ClientState.CLOSED) {
+            endAll0(writers);
+        }
+    }
+
+    /** Ends all of these, and empties the list. */
+    private void endAll0(List<ReadyFuture> futures) {
+        Throwable refusal = refusal0("connect");
+        List<ReadyFuture> all = List.copyOf(futures);
+        futures.clear();
+        all.forEach(each -> elsewhere(() -> each.end(refusal)));
+    }
+
+    /** Runs what may have stages of the program's. */
+    private static void elsewhere(Runnable step) {
+        VirtualNotifier.INSTANCE.execute(step);
+    }
+
+    private static String message(@Nullable Throwable cause) {
+        return cause == null ? "no reason is known" : String.valueOf(cause.getMessage());
+    }
+
+    // ---- states
+
+    /** Done when a connection is up; fails when none will be. */
+    public CompletableFuture<Void> whenReady() {
+        ReadyFuture reader = new ReadyFuture(readers);
+        control(() -> {
+            readers.add(reader);
+            if (state == ClientState.READY || state == ClientState.CLOSED) {
+                endAll0(readers);
+            }
+        });
+        return reader;
+    }
+
+    /** Done when a connection accepts messages; fails when none will. */
+    public CompletableFuture<Void> whenWritable() {
+        ReadyFuture writer = new ReadyFuture(writers);
+        control(() -> {
+            writers.add(writer);
+            awaited = true;
+            if (state == ClientState.CLOSED) {
+                endAll0(writers);
+            }
+            writable0();
+        });
+        return writer;
+    }
+
+    /** The future of someone who waits for a connection. */
+    private final class ReadyFuture extends LoopFuture<Void> {
+        private final List<ReadyFuture> among;
+
+        ReadyFuture(List<ReadyFuture> among) {
+            this.among = among;
+        }
+
+        void end(@Nullable Throwable refusal) {
+            if (refusal == null) {
+                give(null);
+            } else {
+                giveFailure(refusal);
+            }
+        }
+
+        @Override
+        protected void stop() {
+            control(() -> among.remove(this));
+        }
+    }
+
+    // ---- the end
+
+    /** No connection will be made any more. */
+    private void end0(String why) {
+        end = why;
+        ready = Ready.NONE;
+        links.forEach(Link::end0);
+        Resolution addresses = resolution;
+        if (addresses != null) {
+            addresses.close0();
+        }
+        Future<?> looking = lookUp;
+        if (looking != null) {
+            looking.cancel(false);
+        }
+        state0(ClientState.CLOSED);
+        List<Call<?>> all = new ArrayList<>(waiting);
+        all.addAll(resting);
+        waiting.clear();
+        resting.clear();
+        for (Call<?> call : all) {
+            call.giveUp0();
+        }
+    }
+
+    /** Closes all. Any thread; idempotent. Done when all connections, and the loops of the client, have ended. */
+    public CompletableFuture<Void> close() {
+        control(this::close0);
+        return LoopFuture.of(ended);
+    }
+
+    private void close0() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        end0("this end has closed the connection");
+        giveUpFirst0(new ConnectionException("connect to " + name + ": the client was closed"));
+        CompletableFuture<Void> channels = CompletableFuture.allOf(
+                        open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new))
+                .completeOnTimeout(null, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+        // Elsewhere, since it waits while the loops are being made.
+        elsewhere(() -> CompletableFuture.allOf(channels, dialer.close())
+                .whenComplete((all, none) -> elsewhere(() -> ended.complete(null))));
+    }
+}

@@ -1,0 +1,129 @@
+package org.verbena.api;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.Unpooled;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** What clients do when a server says that it is leaving. Byte for byte, against a server that is none. */
+public abstract class LeavingServersSuite extends ApiSuite {
+    private static final int TIMED_OR_PLAIN_HEADER = 8;
+
+    private RdmaClient.Builder builder() {
+        return RdmaClient.builder().group(group).backOff(Duration.ofMillis(1), Duration.ofMillis(20));
+    }
+
+    private static byte[] text(String text) {
+        return text.getBytes(US_ASCII);
+    }
+
+    private static void write(RdmaChannel server, String hex, byte... rest) {
+        server.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex.replace(" ", "")), rest));
+    }
+
+    private static String payload(byte[] request) {
+        return new String(request, TIMED_OR_PLAIN_HEADER, request.length - TIMED_OR_PLAIN_HEADER, US_ASCII);
+    }
+
+    private static void reply(RdmaChannel server, byte[] request) {
+        byte[] reply = request.clone();
+        reply[0] = 2;
+        server.writeAndFlush(Unpooled.wrappedBuffer(reply));
+    }
+
+    @Test
+    void furtherRequestsGoToAnotherConnection() {
+        try (Server server = listen();
+                RdmaClient client = builder().connect(host(), server.address().getPort())) {
+            RdmaChannel old = server.next();
+            CompletableFuture<byte[]> first = client.request(text("first"));
+            byte[] asked = inbox(old).next();
+            write(old, "09 00000000000000 00000000", text("a new release"));
+            RdmaChannel next = server.next();
+            CompletableFuture<byte[]> second = client.request(text("second"));
+            byte[] askedNext = inbox(next).next();
+            assertThat(payload(askedNext)).isEqualTo("second");
+            reply(next, askedNext);
+            assertThat(Patience.await("a reply", second)).isEqualTo(text("second"));
+            assertThat(old.isActive()).as("its request waits for a reply").isTrue();
+            reply(old, asked);
+            assertThat(Patience.await("a reply", first)).isEqualTo(text("first"));
+            done("the old one closing", old.closeFuture());
+            assertThat(next.isActive()).isTrue();
+        }
+    }
+
+    @Test
+    void theServerSaysWhenItMayBeConnectedToAgain() {
+        try (Server server = listen();
+                RdmaClient client =
+                        builder().failFast().connect(host(), server.address().getPort())) {
+            RdmaChannel old = server.next();
+            long before = System.nanoTime();
+            write(
+                    old,
+                    "09 00000000000000"
+                            + HexFormat.of()
+                                    .formatHex(
+                                            ByteBuffer.allocate(4).putInt(300).array()));
+            done("the old one closing", old.closeFuture());
+            assertThat(failure("a request", client.request(text("early"))))
+                    .isInstanceOf(ConnectionException.Unavailable.class);
+            server.next();
+            assertThat(System.nanoTime() - before)
+                    .isGreaterThanOrEqualTo(Duration.ofMillis(300).toNanos());
+        }
+    }
+
+    @Test
+    void whatWasRefusedWasNotBegun() {
+        for (boolean repeats : new boolean[] {false, true}) {
+            try (Server server = listen();
+                    RdmaClient client = builder()
+                            .idempotent(repeats)
+                            .connect(host(), server.address().getPort())) {
+                RdmaChannel old = server.next();
+                CompletableFuture<byte[]> request = client.request(text("hello"));
+                byte[] asked = inbox(old).next();
+                write(old, "09 00000000000000 00000000");
+                write(old, "0a" + HexFormat.of().formatHex(Arrays.copyOfRange(asked, 1, 8)) + "01", text("leaving"));
+                if (repeats) {
+                    RdmaChannel next = server.next();
+                    byte[] again = inbox(next).next();
+                    assertThat(payload(again)).isEqualTo("hello");
+                    reply(next, again);
+                    assertThat(Patience.await("a reply", request)).isEqualTo(text("hello"));
+                } else {
+                    assertThat(failure("the request", request))
+                            .isInstanceOfSatisfying(
+                                    ConnectionException.class,
+                                    refused ->
+                                            assertThat(refused.mayHaveBegun()).isFalse());
+                }
+            }
+        }
+    }
+
+    @Test
+    void truncatedFramesEndTheConnection() {
+        try (Server server = listen();
+                RdmaClient client = builder().connect(host(), server.address().getPort())) {
+            for (String frame :
+                    new String[] {"09 00000000000000 000000", "0a 00000000000001", "0a 00000000000001 7f"}) {
+                RdmaChannel accepted = server.next();
+                write(accepted, frame);
+                done("the client closing", accepted.closeFuture());
+            }
+            server.next();
+            assertThat(client.lateReplies()).isZero();
+        }
+    }
+}

@@ -1,0 +1,349 @@
+package org.verbena.api;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Future;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.verbena.api.client.ClientState;
+import org.verbena.api.client.Target;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.SendLimitException;
+import org.verbena.transport.spi.Patience;
+
+/** Clients whose servers go away and come back. */
+public abstract class ReconnectSuite extends ApiSuite {
+    private static final MessageHandler ECHO = (exchange, message) -> exchange.send(message.retain());
+
+    /** So that no test waits long for an attempt. */
+    private static final Duration LEAST = Duration.ofMillis(5);
+
+    private static final Duration MOST = Duration.ofMillis(50);
+
+    private RdmaServer serve(int port, MessageHandler handler) {
+        return RdmaServer.builder().group(group).bind(host(), port, handler);
+    }
+
+    private RdmaClient.Builder builder() {
+        return RdmaClient.builder().group(group).backOff(LEAST, MOST);
+    }
+
+    private static byte[] text(String text) {
+        return text.getBytes(US_ASCII);
+    }
+
+    private static void awaitState(RdmaClient client, ClientState state) {
+        Patience.until("the client is " + state, () -> client.state() == state);
+    }
+
+    /** Until it has noticed that its server is gone. */
+    private static void awaitLoss(RdmaClient client) {
+        Patience.until("the client has no connection", () -> client.state() != ClientState.READY);
+    }
+
+    @Test
+    void aClientSurvivesTheRestartsOfItsServer() {
+        BlockingQueue<ClientState> states = new LinkedBlockingQueue<>();
+        RdmaServer server = serve(lastingPort(), ECHO);
+        int port = server.port();
+        try (RdmaClient client = builder().onState(states::add).connect(host(), port)) {
+            assertThat(client.state()).isEqualTo(ClientState.READY);
+            for (int times = 0; times < 3; times++) {
+                assertThat(Patience.await("a reply", client.request(text("before"))))
+                        .isEqualTo(text("before"));
+                server.close();
+                awaitLoss(client);
+                CompletableFuture<byte[]> bytes = client.request(text("bytes"));
+                Future<ByteBuf> buffer = client.request(Unpooled.copiedBuffer("buffer", US_ASCII));
+                CompletableFuture<Void> message = client.send(text("message"));
+                CompletableFuture<Void> ready = client.whenReady();
+                assertThat(List.of(bytes, message, ready)).noneMatch(CompletableFuture::isDone);
+                assertThat(buffer.isDone()).isFalse();
+                assertThat(client.isWritable()).isFalse();
+                server = serve(port, ECHO);
+                assertThat(Patience.await("a reply", bytes)).isEqualTo(text("bytes"));
+                ByteBuf reply = done("a reply", buffer).getNow();
+                assertThat(reply.toString(US_ASCII)).isEqualTo("buffer");
+                reply.release();
+                Patience.await("the message", message);
+                Patience.await("it is ready", ready);
+                Patience.await("it is ready now", client.whenReady());
+                assertThat(client.channel().isActive()).isTrue();
+            }
+        }
+        server.close();
+        List<ClientState> ups = new ArrayList<>();
+        Patience.until("the last state", () -> {
+            states.drainTo(ups);
+            return ups.contains(ClientState.CLOSED);
+        });
+        assertThat(ups.stream().filter(state -> state == ClientState.READY)).hasSize(4);
+        assertThat(ups)
+                .contains(ClientState.BACKING_OFF, ClientState.CONNECTING)
+                .endsWith(ClientState.CLOSED);
+        for (int i = 1; i < ups.size(); i++) {
+            assertThat(ups.get(i)).isNotEqualTo(ups.get(i - 1));
+        }
+    }
+
+    @Test
+    void whatWasUnderWaySaysThatItMayHaveBegun() {
+        BlockingQueue<Exchange> begun = new LinkedBlockingQueue<>();
+        RdmaServer server = serve(lastingPort(), (exchange, message) -> begun.add(exchange));
+        int port = server.port();
+        try (RdmaClient client = builder().connect(host(), port)) {
+            CompletableFuture<byte[]> bytes = client.request(text("bytes"));
+            Future<ByteBuf> buffer = client.request(Unpooled.copiedBuffer("buffer", US_ASCII));
+            Patience.take("the first", begun);
+            Patience.take("the second", begun);
+            server.close();
+            for (Throwable cause : List.of(failure("bytes", bytes), failure("a buffer", buffer))) {
+                assertThat(cause)
+                        .isInstanceOfSatisfying(
+                                ConnectionException.Lost.class,
+                                lost -> assertThat(lost.mayHaveBegun()).isTrue());
+            }
+            try (RdmaServer next = serve(port, ECHO)) {
+                assertThat(Patience.await("a reply", client.request(text("again"))))
+                        .isEqualTo(text("again"));
+                assertThat(next.connections().size()).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void aClientThatFailsFastDoesNotWait() {
+        RdmaServer server = serve(lastingPort(), ECHO);
+        int port = server.port();
+        try (RdmaClient client = builder().failFast().connect(host(), port)) {
+            server.close();
+            awaitLoss(client);
+            List<CompletableFuture<?>> all = List.of(client.request(text("bytes")), client.send(text("message")));
+            for (CompletableFuture<?> each : all) {
+                assertThat(failure("without a server", each))
+                        .isInstanceOfSatisfying(
+                                ConnectionException.Unavailable.class,
+                                cause -> assertThat(cause.mayHaveBegun()).isFalse())
+                        .hasMessageContaining(String.valueOf(port));
+            }
+            try (RdmaServer next = serve(port, ECHO)) {
+                Patience.await("it is ready", client.whenReady());
+                assertThat(Patience.await("a reply", client.request(text("again"))))
+                        .isEqualTo(text("again"));
+                assertThat(next.connections().size()).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void aRequestWaitsUntilItsTimeout() {
+        RdmaServer server = serve(lastingPort(), ECHO);
+        try (RdmaClient client = builder().requestTimeout(Duration.ofMillis(30)).connect(host(), server.port())) {
+            server.close();
+            awaitLoss(client);
+            List<CompletableFuture<?>> all = List.of(
+                    client.request(text("a request")),
+                    client.request(text("a request"), Duration.ofMillis(1)),
+                    client.send(text("a message")));
+            for (CompletableFuture<?> each : all) {
+                assertThat(failure("too late", each)).isInstanceOf(ConnectionException.Unavailable.class);
+            }
+        }
+    }
+
+    @Test
+    void whatIsCancelledWhileItWaitsIsNotSent() {
+        BlockingQueue<String> handled = new LinkedBlockingQueue<>();
+        MessageHandler notes = (exchange, message) -> {
+            handled.add(message.toString(US_ASCII));
+            exchange.send(message.retain());
+        };
+        RdmaServer server = serve(lastingPort(), notes);
+        int port = server.port();
+        try (RdmaClient client = builder().connect(host(), port)) {
+            server.close();
+            awaitLoss(client);
+            CompletableFuture<byte[]> bytes = client.request(text("bytes"));
+            Future<ByteBuf> buffer = client.request(Unpooled.copiedBuffer("buffer", US_ASCII));
+            CompletableFuture<byte[]> last = client.request(text("last"));
+            assertThat(bytes.cancel(false)).isTrue();
+            assertThat(buffer.cancel(false)).isTrue();
+            try (RdmaServer next = serve(port, notes)) {
+                assertThat(Patience.await("the last", last)).isEqualTo(text("last"));
+                assertThat(handled).containsExactly("last");
+                assertThat(next.connections().size()).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void whatWaitsHasABound() {
+        RdmaServer server = serve(lastingPort(), ECHO);
+        int port = server.port();
+        try (RdmaClient client = builder().maxPending(3, 1000).connect(host(), port)) {
+            server.close();
+            awaitLoss(client);
+            List<CompletableFuture<byte[]>> waiting = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                waiting.add(client.request(new byte[100]));
+            }
+            CompletableFuture<byte[]> fourth = client.request(new byte[100]);
+            assertThat(failure("the fourth", fourth)).isInstanceOf(SendLimitException.class);
+            waiting.removeFirst().cancel(false);
+            AtomicInteger tries = new AtomicInteger();
+            CompletableFuture<byte[]> long0 = client.request(new byte[900]);
+            assertThat(failure("one that is too long", long0)).isInstanceOf(SendLimitException.class);
+            Patience.until("there is room again", () -> {
+                CompletableFuture<byte[]> next = client.request(new byte[100]);
+                tries.incrementAndGet();
+                Patience.turns(group.next());
+                if (next.isCompletedExceptionally()) {
+                    return false;
+                }
+                waiting.add(next);
+                return true;
+            });
+            try (RdmaServer back = serve(port, ECHO)) {
+                for (CompletableFuture<byte[]> each : waiting) {
+                    assertThat(Patience.await("a reply", each)).hasSize(100);
+                }
+                assertThat(back.connections().size()).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void aClientMayStartBeforeItsServer() {
+        RdmaServer first = serve(lastingPort(), ECHO);
+        int port = first.port();
+        first.close();
+        RdmaClient client = builder().target(Target.of(host(), port)).start();
+        assertThatThrownBy(client::channel).isInstanceOf(ConnectionException.Unavailable.class);
+        assertThat(client.ladder()).isNull();
+        CompletableFuture<byte[]> early = client.request(text("early"));
+        CompletableFuture<Void> ready = client.whenReady();
+        awaitState(client, ClientState.BACKING_OFF);
+        assertThat(ready).isNotDone();
+        try (RdmaServer server = serve(port, ECHO)) {
+            Patience.await("it is ready", ready);
+            assertThat(Patience.await("the early one", early)).isEqualTo(text("early"));
+            assertThat(server.connections().size()).isEqualTo(1);
+            client.close();
+        }
+    }
+
+    @Test
+    void closingEndsWhatWaits() {
+        RdmaServer server = serve(lastingPort(), ECHO);
+        RdmaClient client = builder().connect(host(), server.port());
+        server.close();
+        awaitLoss(client);
+        CompletableFuture<byte[]> bytes = client.request(text("bytes"));
+        Future<ByteBuf> buffer = client.request(Unpooled.copiedBuffer("buffer", US_ASCII));
+        CompletableFuture<Void> ready = client.whenReady();
+        client.close();
+        assertThat(client.state()).isEqualTo(ClientState.CLOSED);
+        assertThat(failure("bytes", bytes)).isInstanceOf(ConnectionException.class);
+        assertThat(failure("a buffer", buffer)).isInstanceOf(ConnectionException.class);
+        assertThat(failure("a state", ready)).isInstanceOf(ConnectionException.class);
+        assertThat(failure("a state", client.whenReady())).isInstanceOf(ConnectionException.class);
+        assertThat(failure("too late", client.request(text("late")))).isInstanceOf(ConnectionException.class);
+        client.close();
+    }
+
+    /** Each of them is closed as it comes up, and the client goes on trying, but not at full speed. */
+    @Test
+    void aServerThatClosesAtOnceDoesNotStopAClient() {
+        AtomicInteger accepted = new AtomicInteger();
+        AtomicInteger refused = new AtomicInteger(20);
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .onConnect(channel -> {
+                            accepted.incrementAndGet();
+                            if (refused.getAndDecrement() > 0) {
+                                channel.close();
+                            }
+                        })
+                        .bind(host(), 0, ECHO);
+                RdmaClient client =
+                        builder().target(Target.of(host(), server.port())).start()) {
+            Patience.until("it has one that stays", () -> {
+                CompletableFuture<byte[]> request = client.request(text("hello"));
+                return request.handle((reply, failure) -> failure == null).join();
+            });
+            assertThat(accepted).hasValue(21);
+        }
+    }
+
+    /** Their attempts are spread (BackoffTest counts them); here all of them come back. */
+    @Test
+    void twoHundredClientsComeBack() {
+        int count = 200;
+        RdmaServer server = serve(lastingPort(), ECHO);
+        int port = server.port();
+        List<RdmaClient> clients = new ArrayList<>();
+        List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            connecting.add(builder().backOff(LEAST, Duration.ofSeconds(1)).connectAsync(host(), port));
+        }
+        connecting.forEach(each -> clients.add(Patience.await("a client", each)));
+        server.close();
+        clients.forEach(ReconnectSuite::awaitLoss);
+        List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+        clients.forEach(client -> requests.add(client.request(text("back"))));
+        try (RdmaServer back = serve(port, ECHO)) {
+            requests.forEach(
+                    request -> assertThat(Patience.await("a reply", request)).isEqualTo(text("back")));
+            assertThat(back.connections().size()).isEqualTo(count);
+            List<CompletableFuture<Void>> closing = new ArrayList<>();
+            clients.forEach(client -> closing.add(client.closeAsync()));
+            closing.forEach(each -> Patience.await("a client closing", each));
+        }
+    }
+
+    /** Requests without a pause while the server restarts: none of those that were not begun is lost. */
+    @Test
+    void onlyWhatMayHaveBegunFailsUnderLoad() {
+        RdmaServer server = serve(lastingPort(), ECHO);
+        int port = server.port();
+        try (RdmaClient client = builder().connect(host(), port)) {
+            List<Throwable> failures = new ArrayList<>();
+            for (int restart = 0; restart < 5; restart++) {
+                List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+                CompletableFuture<Void> closed = null;
+                for (int i = 0; i < 600; i++) {
+                    requests.add(client.request(text("request " + i)));
+                    if (i == 200) {
+                        closed = server.closeAsync();
+                    }
+                    if (i == 400) {
+                        Patience.await("the server closing", closed);
+                        server = serve(port, ECHO);
+                    }
+                }
+                for (CompletableFuture<byte[]> each : requests) {
+                    Patience.until("it has an outcome", each::isDone);
+                    if (each.isCompletedExceptionally()) {
+                        failures.add(each.exceptionNow());
+                    }
+                }
+            }
+            assertThat(failures)
+                    .allSatisfy(failure -> assertThat(failure)
+                            .isInstanceOfSatisfying(
+                                    ConnectionException.Lost.class,
+                                    lost -> assertThat(lost.mayHaveBegun()).isTrue()));
+        }
+        server.close();
+    }
+}

@@ -1,0 +1,454 @@
+package org.verbena.api;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Future;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.verbena.api.client.ClientState;
+import org.verbena.api.client.RequestOptions;
+import org.verbena.api.client.Target;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RequestException;
+import org.verbena.transport.spi.Patience;
+
+/** Clients of several servers: which one gets a request, and what happens when one goes, is slow, or says nothing. */
+public abstract class SeveralServersSuite extends ApiSuite {
+    private static final MessageHandler SILENT = (exchange, message) -> {};
+
+    /** Replies with its own port. */
+    private final class Named implements AutoCloseable {
+        final AtomicInteger handled = new AtomicInteger();
+        final AtomicBoolean silent = new AtomicBoolean();
+        final RdmaServer server;
+
+        Named(int port) {
+            server = RdmaServer.builder().group(group).bind(host(), port, (exchange, message) -> {
+                handled.incrementAndGet();
+                if (!silent.get() && exchange.isRequest()) {
+                    exchange.send(ByteBuffer.allocate(Integer.BYTES)
+                            .putInt(
+                                    0,
+                                    exchange.channel().localAddress() instanceof InetSocketAddress here
+                                            ? here.getPort()
+                                            : 0)
+                            .array());
+                }
+            });
+        }
+
+        Named() {
+            this(lastingPort());
+        }
+
+        InetSocketAddress address() {
+            return server.localAddress();
+        }
+
+        @Override
+        public void close() {
+            server.close();
+        }
+    }
+
+    private static Target targetOf(Named... servers) {
+        List<InetSocketAddress> addresses = new ArrayList<>();
+        for (Named each : servers) {
+            addresses.add(each.address());
+        }
+        return Target.of(addresses);
+    }
+
+    private RdmaClient.Builder builder() {
+        return RdmaClient.builder().group(group).backOff(Duration.ofMillis(5), Duration.ofMillis(50));
+    }
+
+    private static void awaitAll(Named... servers) {
+        for (Named each : servers) {
+            Patience.until(
+                    "it is connected to all", () -> !each.server.connections().isEmpty());
+        }
+    }
+
+    private static int port(byte[] reply) {
+        return ByteBuffer.wrap(reply).getInt();
+    }
+
+    private static byte[] text(String text) {
+        return text.getBytes(US_ASCII);
+    }
+
+    @Test
+    void allServersGetTheirShare() {
+        try (Named one = new Named();
+                Named two = new Named();
+                Named three = new Named();
+                RdmaClient client = builder().target(targetOf(one, two, three)).connect()) {
+            awaitAll(one, two, three);
+            Patience.turns(group.next(), group.next(), group.next());
+            for (int i = 0; i < 300; i++) {
+                Patience.await("a reply", client.request(new byte[1]));
+            }
+            for (Named each : List.of(one, two, three)) {
+                assertThat(each.handled.get()).isGreaterThan(20);
+            }
+        }
+    }
+
+    @Test
+    void theLessLoadedOfTwoGetsARequest() {
+        try (Named busy = new Named();
+                Named idle = new Named();
+                RdmaClient client = builder().target(targetOf(busy, idle)).connect()) {
+            awaitAll(busy, idle);
+            busy.silent.set(true);
+            int before = idle.handled.get();
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+            for (int i = 0; i < 100; i++) {
+                CompletableFuture<byte[]> request = client.request(new byte[1]);
+                requests.add(request);
+                int sent = i + 1;
+                Patience.until("it has arrived", () -> busy.handled.get() + idle.handled.get() >= sent);
+                Patience.until(
+                        "it is answered, or with the busy one",
+                        () -> requests.stream().filter(each -> !each.isDone()).count() <= busy.handled.get());
+            }
+            assertThat(busy.handled.get()).as("those of the beginning").isLessThan(60);
+            assertThat(idle.handled.get() - before).isGreaterThan(40);
+        }
+    }
+
+    @Test
+    void anAddressMayHaveSeveralConnections() {
+        try (Named server = new Named();
+                RdmaClient client =
+                        builder().target(targetOf(server)).connections(3).connect()) {
+            Patience.until(
+                    "three connections", () -> server.server.connections().size() == 3);
+            Patience.await("a reply", client.request(new byte[1]));
+            for (int i = 0; i < 3; i++) {
+                server.server.connections().iterator().next().close();
+                Patience.until(
+                        "three again",
+                        () -> server.server.connections().stream()
+                                        .filter(each -> each.isActive())
+                                        .count()
+                                == 3);
+            }
+        }
+    }
+
+    @Test
+    void requestsGoOnWithTheServersThatAreLeft() {
+        Named one = new Named();
+        Named two = new Named();
+        try (RdmaClient client = builder().target(targetOf(one, two)).connect()) {
+            awaitAll(one, two);
+            int port = two.address().getPort();
+            for (int times = 0; times < 3; times++) {
+                two.close();
+                for (int i = 0; i < 50; i++) {
+                    try {
+                        assertThat(port(Patience.await("a reply", client.request(new byte[1]))))
+                                .isEqualTo(one.address().getPort());
+                    } catch (ConnectionException lost) {
+                        assertThat(lost.mayHaveBegun()).isTrue();
+                    }
+                }
+                assertThat(client.state()).isEqualTo(ClientState.READY);
+                two = new Named(port);
+                awaitAll(two);
+            }
+        }
+        one.close();
+        two.close();
+    }
+
+    @Test
+    void keysStayWithTheirServers() {
+        Named[] servers = {new Named(), new Named(), new Named(), new Named()};
+        try (RdmaClient client = builder().target(targetOf(servers)).connect();
+                RdmaClient other = builder().target(targetOf(servers)).connect()) {
+            for (Named each : servers) {
+                Patience.until(
+                        "both are connected", () -> each.server.connections().size() == 2);
+            }
+            Patience.turns(group.next(), group.next(), group.next());
+            Map<String, Integer> first = new HashMap<>();
+            Map<Integer, Integer> counts = new HashMap<>();
+            for (int i = 0; i < 200; i++) {
+                String key = "key " + i;
+                int port = ask(client, key);
+                first.put(key, port);
+                counts.merge(port, 1, Integer::sum);
+                assertThat(ask(client, key)).isEqualTo(port);
+                assertThat(ask(other, key)).isEqualTo(port);
+            }
+            assertThat(counts)
+                    .hasSize(4)
+                    .allSatisfy((port, count) -> assertThat(count).isGreaterThan(15));
+            int gone = servers[0].address().getPort();
+            servers[0].close();
+            Patience.until("its keys have moved", () -> {
+                try {
+                    return first.keySet().stream().noneMatch(key -> ask(client, key) == gone);
+                } catch (ConnectionException lost) {
+                    return false;
+                }
+            });
+            first.forEach((key, port) -> {
+                if (port != gone) {
+                    assertThat(ask(client, key)).isEqualTo(port);
+                }
+            });
+        }
+        for (Named each : servers) {
+            each.close();
+        }
+    }
+
+    private static int ask(RdmaClient client, String key) {
+        return port(Patience.await("a reply", client.request(new byte[1], RequestOptions.DEFAULTS.withKey(key))));
+    }
+
+    @Test
+    void aClientFollowsItsResolver() {
+        AtomicReference<Consumer<List<InetSocketAddress>>> updates = new AtomicReference<>();
+        AtomicInteger closed = new AtomicInteger();
+        BlockingQueue<Exchange> kept = new LinkedBlockingQueue<>();
+        Target target = Target.resolver(found -> {
+            updates.set(found);
+            return closed::incrementAndGet;
+        });
+        try (RdmaServer old =
+                        RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> kept.add(exchange));
+                Named next = new Named();
+                RdmaClient client = builder().target(target).start()) {
+            Patience.until("the resolver is asked", () -> updates.get() != null);
+            assertThat(client.state()).isEqualTo(ClientState.CONNECTING);
+            updates.get().accept(List.of(old.localAddress()));
+            Patience.await("it is ready", client.whenReady());
+            CompletableFuture<byte[]> slow = client.request(text("slow"));
+            Exchange exchange = Patience.take("the request", kept);
+            updates.get().accept(List.of(next.address()));
+            Patience.until("the new one", () -> !next.server.connections().isEmpty());
+            Patience.until("the old one gets nothing", () -> {
+                CompletableFuture<byte[]> request = client.request(new byte[1]);
+                Patience.until("it is there", () -> request.isDone() || !kept.isEmpty());
+                Exchange again = kept.poll();
+                if (again != null) {
+                    again.send(new byte[4]);
+                    return false;
+                }
+                return true;
+            });
+            assertThat(old.connections().size()).as("it waits for a reply").isEqualTo(1);
+            exchange.send(text("at last"));
+            assertThat(Patience.await("the slow reply", slow)).isEqualTo(text("at last"));
+            Patience.until("it is left", () -> old.connections().isEmpty());
+            updates.get().accept(List.of());
+            Patience.until("there is none", () -> next.server.connections().isEmpty());
+            assertThat(client.state()).isEqualTo(ClientState.CONNECTING);
+            updates.get().accept(List.of(next.address(), next.address()));
+            Patience.await("it is ready", client.whenReady());
+        }
+        Patience.until("the resolver is closed", () -> closed.get() == 1);
+    }
+
+    @Test
+    void aResolverMayFailAtFirst() {
+        AtomicInteger calls = new AtomicInteger();
+        try (Named server = new Named()) {
+            Target target = Target.resolver(found -> {
+                if (calls.incrementAndGet() < 3) {
+                    throw new IllegalStateException("not yet");
+                }
+                found.accept(List.of(server.address()));
+                return () -> {};
+            });
+            assertThat(failure("connecting", builder().target(target).connectAsync()))
+                    .isInstanceOf(ConnectionException.class)
+                    .hasCauseInstanceOf(IllegalStateException.class);
+            try (RdmaClient client = builder().target(target).start()) {
+                Patience.await("it is ready", client.whenReady());
+                assertThat(calls).hasValue(3);
+            }
+        }
+    }
+
+    // ---- requests that may be handled twice
+
+    @Test
+    void whatMayBeHandledTwiceGoesToAnotherServer() {
+        try (Named good = new Named()) {
+            AtomicInteger begun = new AtomicInteger();
+            RdmaServer bad =
+                    RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> begun.incrementAndGet());
+            try (RdmaClient client = builder()
+                    .target(Target.of(List.of(good.address(), bad.localAddress())))
+                    .idempotent(true)
+                    .connect()) {
+                awaitAll(good);
+                Patience.until("both", () -> !bad.connections().isEmpty());
+                List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+                List<Future<ByteBuf>> buffers = new ArrayList<>();
+                Patience.until("the bad one has some", () -> {
+                    for (int i = 0; i < 20; i++) { // at once, so that both are loaded
+                        requests.add(client.request(patternBytes(5000, 1)));
+                        buffers.add(client.request(Unpooled.wrappedBuffer(patternBytes(50, 1))));
+                    }
+                    return begun.get() > 15;
+                });
+                bad.close();
+                requests.forEach(request -> assertThat(port(Patience.await("a reply", request)))
+                        .isEqualTo(good.address().getPort()));
+                for (Future<ByteBuf> each : buffers) {
+                    ByteBuf reply = done("a reply", each).getNow();
+                    assertThat(reply.readInt()).isEqualTo(good.address().getPort());
+                    reply.release();
+                }
+            }
+        }
+    }
+
+    @Test
+    void oneRequestMayBeSaidToBeHandledTwice() {
+        BlockingQueue<Exchange> kept = new LinkedBlockingQueue<>();
+        RdmaServer server = RdmaServer.builder()
+                .group(group)
+                .bind(host(), lastingPort(), (exchange, message) -> kept.add(exchange));
+        int port = server.port();
+        try (RdmaClient client = builder().connect(host(), port)) {
+            CompletableFuture<byte[]> again =
+                    client.request(text("again"), RequestOptions.DEFAULTS.withIdempotent(true));
+            CompletableFuture<byte[]> once = client.request(text("once"));
+            Patience.take("one", kept);
+            Patience.take("the other", kept);
+            server.close();
+            assertThat(failure("once", once))
+                    .isInstanceOfSatisfying(
+                            ConnectionException.class,
+                            lost -> assertThat(lost.mayHaveBegun()).isTrue());
+            try (RdmaServer next = RdmaServer.builder()
+                    .group(group)
+                    .bind(host(), port, (exchange, message) -> exchange.send(message.retain()))) {
+                assertThat(Patience.await("again", again)).isEqualTo(text("again"));
+                assertThat(next.connections().size()).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void aSlowServerIsHelpedByAnother() {
+        try (Named slow = new Named();
+                Named fast = new Named();
+                RdmaClient client = builder()
+                        .target(targetOf(slow, fast))
+                        .idempotent(true)
+                        .hedgeAfter(Duration.ofMillis(5))
+                        .connect()) {
+            awaitAll(slow, fast);
+            Patience.turns(group.next(), group.next(), group.next());
+            slow.silent.set(true);
+            int asked = 0;
+            while (slow.handled.get() < 3) {
+                asked++;
+                assertThat(port(Patience.await("a reply", client.request(new byte[1]))))
+                        .isEqualTo(fast.address().getPort());
+                assertThat(asked).isLessThan(1000);
+            }
+            CompletableFuture<byte[]> given =
+                    client.request(new byte[1], RequestOptions.DEFAULTS.withIdempotent(false));
+            CompletableFuture<byte[]> hedged =
+                    client.request(new byte[1], RequestOptions.DEFAULTS.withHedgeAfter(Duration.ofMillis(1)));
+            assertThat(port(Patience.await("a reply", hedged)))
+                    .isEqualTo(fast.address().getPort());
+            given.cancel(false);
+        }
+    }
+
+    @Test
+    void aServerThatDoesNotAnswerIsLeftAlone() {
+        try (Named good = new Named();
+                RdmaServer dead = RdmaServer.builder().group(group).bind(host(), 0, SILENT);
+                RdmaClient client = builder()
+                        .target(Target.of(List.of(good.address(), dead.localAddress())))
+                        .requestTimeout(Duration.ofMillis(20))
+                        .connect()) {
+            awaitAll(good);
+            Patience.until("both", () -> !dead.connections().isEmpty());
+            int failures = 0;
+            int inARow = 0;
+            while (inARow < 50) {
+                CompletableFuture<byte[]> request = client.request(new byte[1]);
+                Patience.until("an outcome", request::isDone);
+                if (request.isCompletedExceptionally()) {
+                    assertThat(request.exceptionNow()).isInstanceOf(RequestException.TimedOut.class);
+                    failures++;
+                    inARow = 0;
+                } else {
+                    inARow++;
+                }
+                assertThat(failures).as("timeouts").isLessThan(60);
+            }
+            assertThat(failures).isGreaterThanOrEqualTo(5);
+        }
+    }
+
+    @Test
+    void theOnlyServerIsNeverLeftAlone() {
+        BlockingQueue<Exchange> kept = new LinkedBlockingQueue<>();
+        AtomicBoolean answers = new AtomicBoolean();
+        try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {
+                    if (answers.get()) {
+                        exchange.send(message.retain());
+                    } else {
+                        kept.add(exchange);
+                    }
+                });
+                RdmaClient client = builder().connect(host(), server.port())) {
+            for (int i = 0; i < 20; i++) {
+                assertThat(failure("a request", client.request(new byte[1], Duration.ofMillis(1))))
+                        .isInstanceOf(RequestException.TimedOut.class);
+            }
+            answers.set(true);
+            assertThat(Patience.await("a reply", client.request(new byte[1]))).hasSize(1);
+            assertThat(client.state()).isEqualTo(ClientState.READY);
+        }
+    }
+
+    @Test
+    void oldConnectionsAreReplaced() {
+        AtomicInteger connections = new AtomicInteger();
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .onConnect(channel -> connections.incrementAndGet())
+                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client =
+                        builder().maxConnectionAge(Duration.ofMillis(50)).connect(host(), server.port())) {
+            Patience.until("some were replaced", () -> {
+                assertThat(Patience.await("a reply", client.request(patternBytes(20, 3))))
+                        .isEqualTo(patternBytes(20, 3));
+                return connections.get() >= 5;
+            });
+            Patience.until("the old ones end", () -> server.connections().size() <= 2);
+            assertThat(client.lateReplies()).isZero();
+        }
+    }
+}

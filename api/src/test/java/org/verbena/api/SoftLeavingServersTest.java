@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftLeavingServersTest extends LeavingServersSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
