@@ -108,7 +108,7 @@ final class ClientSettings {
                 backoff,
                 maxAgeNanos,
                 pendingBounds,
-                new CallPlan(idempotent, idempotent ? hedgeNanos : CallPlan.NO_HEDGE, retries, false, 0),
+                new CallPlan(idempotent, hedgeNanos, retries, false, 0),
                 stateListeners);
     }
 }

@@ -430,9 +430,9 @@ public final class RdmaClient implements MessageClient {
         /**
          * Sends requests again that an overloaded server has refused ({@link RequestException.Overloaded}), within
          * their timeout: no sooner than the server's hint says, with twice the delay each time, and up to the same
-         * delay again at random; to another server, if there is one. The message is kept until then. The client sends
-         * at most a tenth as many requests again as are answered, plus a burst of ten, so that retries do not keep a
-         * server overloaded. 0 by default.
+         * delay again at random; to another server, if there is one and the request has no key. The message is kept
+         * until then. The client sends at most a tenth as many requests again as are answered, plus a burst of ten, so
+         * that retries do not keep a server overloaded. 0 by default.
          *
          * @param most how often each request may be sent again, 0 or more
          * @return this
@@ -700,7 +700,9 @@ public final class RdmaClient implements MessageClient {
             ShortForm.checkNotInterrupted(purpose);
             SocketAddress address = peer;
             ClientSettings how = settings.copy();
-            how.reconnects = false;
+            how.reconnects = false; // nor more than one: the exchange is for this queue pair
+            how.connections = 1;
+            how.maxAgeNanos = 0;
             RdmaClient client = new RdmaClient(how, peer.toString());
             client.links.begin(address);
             return client.awaitFirst(purpose);

@@ -19,12 +19,13 @@ import org.verbena.api.internal.loop.LoopNotifier;
  *         .addListener(...); // all have ended, or one has failed
  * }</pre>
  *
- * <p>Everything runs on the event loop, or on Netty's global executor when the loop has ended; no thread waits.
+ * <p>Everything runs on the event loop, or, when the loop has ended, one after another on virtual threads; no thread
+ * waits.
  */
 public final class RequestWindow {
     private final EventLoop loop;
 
-    /** Continues on Netty's global executor when operations end after the loop. */
+    /** Continues on virtual threads when operations end after the loop. */
     private final LoopNotifier notifier;
 
     private final Supplier<? extends @Nullable Future<?>> next;

@@ -35,6 +35,8 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -435,6 +437,36 @@ class LadderMoveTest {
             Patience.until("it stays up", () -> !old.isOpen());
             assertThat(client.provider()).isEqualTo(StagedProvider.NAME);
             assertThat(done(client.request(text("again")))).isEqualTo(text("again"));
+        }
+    }
+
+    /** It connects, and that is all that it does. */
+    @Test
+    void goesBackWhenTheBetterConnectionDoesNotAnswer() throws Exception {
+        AtomicReference<Channel> answered = new AtomicReference<>();
+        MessageHandler handler = (exchange, message) -> {
+            if (answered.compareAndSet(null, exchange.channel())
+                    || answered.get().equals(exchange.channel())) {
+                exchange.send(message.retain());
+            }
+        };
+        try (RdmaServer server = serve(false, handler);
+                RdmaClient client = client(server, MOVING.withMoveUp(Duration.ofSeconds(1)))) {
+            RdmaChannel old = client.channel();
+            assertThat(done(client.request(text("hello")))).isEqualTo(text("hello"));
+            better.serve(true);
+            List<CompletableFuture<Boolean>> outcomes = new ArrayList<>(); // there is always one under way
+            BooleanSupplier isOnOld = () -> {
+                outcomes.add(
+                        client.request(text("hello"), Duration.ofMillis(10)).handle((reply, failure) -> true));
+                return client.channel() == old;
+            };
+            Patience.until("it moves up", () -> !isOnOld.getAsBoolean());
+            better.serve(false);
+            Patience.until("it goes back", isOnOld);
+            outcomes.forEach(each -> assertThat(each).succeedsWithin(Patience.LIMIT));
+            assertThat(done(client.request(text("again")))).isEqualTo(text("again"));
+            awaitConnections(server, 1);
         }
     }
 

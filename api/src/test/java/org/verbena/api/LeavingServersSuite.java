@@ -4,12 +4,18 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
@@ -61,25 +67,94 @@ public abstract class LeavingServersSuite extends ApiSuite {
         }
     }
 
+    private static String leaving(int retryMillis) {
+        return "09 00000000000000"
+                + HexFormat.of()
+                        .formatHex(ByteBuffer.allocate(4).putInt(retryMillis).array());
+    }
+
     @Test
     void theServerSaysWhenItMayBeConnectedToAgain() {
+        try (Server server = listen();
+                RdmaClient client = builder().connect(host(), server.address().getPort())) {
+            RdmaChannel old = server.next();
+            long before = System.nanoTime();
+            write(old, leaving(300));
+            done("the old one closing", old.closeFuture());
+            RdmaChannel next = server.next();
+            assertThat(System.nanoTime() - before)
+                    .isGreaterThanOrEqualTo(Duration.ofMillis(300).toNanos());
+            assertThat(next.isActive()).isTrue();
+            assertThat(client.lateReplies()).isZero();
+        }
+    }
+
+    @Test
+    void aClientThatFailsFastDoesNotWaitForTheServer() {
         try (Server server = listen();
                 RdmaClient client =
                         builder().failFast().connect(host(), server.address().getPort())) {
             RdmaChannel old = server.next();
-            long before = System.nanoTime();
-            write(
-                    old,
-                    "09 00000000000000"
-                            + HexFormat.of()
-                                    .formatHex(
-                                            ByteBuffer.allocate(4).putInt(300).array()));
+            write(old, leaving(1_000_000));
             done("the old one closing", old.closeFuture());
             assertThat(failure("a request", client.request(text("early"))))
                     .isInstanceOf(ConnectionException.Unavailable.class);
-            server.next();
-            assertThat(System.nanoTime() - before)
-                    .isGreaterThanOrEqualTo(Duration.ofMillis(300).toNanos());
+            assertThat(server.accepted).isEmpty();
+        }
+    }
+
+    /** Asks the first of its peers to leave before they can have sent anything. */
+    @ChannelHandler.Sharable
+    private static final class LeavesAtOnce extends ChannelInboundHandlerAdapter {
+        private final AtomicInteger left;
+
+        LeavesAtOnce(int times) {
+            left = new AtomicInteger(times);
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext context) {
+            if (left.getAndDecrement() > 0) {
+                context.writeAndFlush(Unpooled.wrappedBuffer(
+                        HexFormat.of().parseHex(leaving(0).replace(" ", ""))));
+            }
+            context.fireChannelActive();
+        }
+    }
+
+    @Test
+    void aServerMayLeaveAtOnce() {
+        int times = 20;
+        try (Server server = listen(new LeavesAtOnce(times));
+                RdmaClient client =
+                        builder().target(Target.of(List.of(server.address()))).start()) {
+            for (int i = 0; i < times; i++) {
+                done("one that is left", server.next().closeFuture());
+            }
+            RdmaChannel last = server.next();
+            CompletableFuture<byte[]> request = client.request(text("hello"));
+            reply(last, inbox(last).next());
+            assertThat(Patience.await("a reply", request)).isEqualTo(text("hello"));
+        }
+    }
+
+    /** A server that refuses because it leaves has to be left, whether or not it says so otherwise. */
+    @Test
+    void aServerThatRefusesIsLeft() {
+        try (Server server = listen();
+                RdmaClient client = builder()
+                        .idempotent(true)
+                        .connect(host(), server.address().getPort())) {
+            CompletableFuture<byte[]> request = client.request(text("hello"));
+            for (int i = 0; i < 3; i++) {
+                RdmaChannel refusing = server.next();
+                byte[] asked = inbox(refusing).next();
+                write(refusing, "0a" + HexFormat.of().formatHex(Arrays.copyOfRange(asked, 1, 8)) + "01");
+                done("one that is left", refusing.closeFuture());
+            }
+            RdmaChannel next = server.next();
+            reply(next, inbox(next).next());
+            assertThat(Patience.await("a reply", request)).isEqualTo(text("hello"));
         }
     }
 

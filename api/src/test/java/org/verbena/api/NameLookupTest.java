@@ -94,6 +94,18 @@ class NameLookupTest {
         }
     }
 
+    /** Its only attempts are the first ones. */
+    @Test
+    void aClientThatDoesNotConnectAgainTriesTheOtherFamily() {
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider("soft")
+                        .threadsPerProvider(1)
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = builder().reconnect(false).connect("six first", server.port())) {
+            assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
+        }
+    }
+
     @Test
     void aNameIsLookedUpAgain() {
         try (RdmaServer server = RdmaServer.builder()

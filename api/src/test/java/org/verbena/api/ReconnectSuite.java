@@ -7,16 +7,23 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.client.Target;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.Operation;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.SendLimitException;
 import org.verbena.transport.spi.Patience;
@@ -121,6 +128,137 @@ public abstract class ReconnectSuite extends ApiSuite {
         }
     }
 
+    private static void saysBegun(Throwable cause) {
+        assertThat(cause)
+                .isInstanceOfSatisfying(
+                        ConnectionException.class,
+                        lost -> assertThat(lost.mayHaveBegun()).isTrue());
+    }
+
+    @Test
+    void whatMayBeSentAgainAndIsNotSaysThatItMayHaveBegun() {
+        BlockingQueue<Exchange> begun = new LinkedBlockingQueue<>();
+        RdmaServer server = serve(lastingPort(), (exchange, message) -> begun.add(exchange));
+        RdmaClient.Builder repeating = builder().idempotent(true);
+        try (RdmaClient waiting = repeating.connect(host(), server.port());
+                RdmaClient closing = repeating.connect(host(), server.port());
+                RdmaClient failing = repeating.failFast().connect(host(), server.port())) {
+            CompletableFuture<byte[]> closed = closing.request(text("the client closes"));
+            Patience.take("it", begun);
+            Patience.await("closing", closing.closeAsync());
+            saysBegun(failure("the request", closed));
+
+            CompletableFuture<byte[]> waits = waiting.request(text("the server dies"));
+            CompletableFuture<byte[]> fails = failing.request(text("the server dies"));
+            Patience.take("one", begun);
+            Patience.take("the other", begun);
+            server.close();
+            saysBegun(failure("without a server", fails));
+            awaitLoss(waiting);
+            assertThat(waits).isNotDone();
+            Patience.await("closing", waiting.closeAsync());
+            saysBegun(failure("the request", waits));
+        }
+    }
+
+    @Test
+    void whatHasWaitedIsSentBeforeWhatFollows() {
+        Queue<Integer> handled = new ConcurrentLinkedQueue<>();
+        MessageHandler notes = (exchange, message) -> handled.add(message.getInt(message.readerIndex()));
+        RdmaServer server = serve(lastingPort(), notes);
+        int port = server.port();
+        try (RdmaClient client = builder().connect(host(), port)) {
+            for (int round = 0; round < 10; round++) {
+                server.close();
+                awaitLoss(client);
+                handled.clear();
+                CompletableFuture<RdmaServer> back = CompletableFuture.supplyAsync(() -> serve(port, notes));
+                int sent = 0;
+                CompletableFuture<Void> first = sendNumber(client, sent++);
+                CompletableFuture<Void> last = first;
+                for (int more = 100; more > 0; more -= first.isDone() ? 1 : 0) {
+                    last = sendNumber(client, sent++);
+                    if (sent % 50 == 0) {
+                        Patience.sleep(1);
+                    }
+                }
+                server = Patience.await("the server", back);
+                Patience.await("the last", last);
+                int all = sent;
+                Patience.until("all are handled", () -> handled.size() == all);
+                assertThat(List.copyOf(handled)).isSorted();
+            }
+        }
+        server.close();
+    }
+
+    private static CompletableFuture<Void> sendNumber(RdmaClient client, int number) {
+        return client.send(ByteBuffer.allocate(Integer.BYTES).putInt(0, number));
+    }
+
+    /** The server closes a connection as soon as it has read that its client leaves. */
+    @Test
+    void whatIsSentOnAConnectionThatIsLeftGoesOn() {
+        BlockingQueue<String> handled = new LinkedBlockingQueue<>();
+        MessageHandler notes = (exchange, message) -> handled.add(message.toString(US_ASCII));
+        try (RdmaServer server = serve(0, notes);
+                RdmaClient client = builder().connect(host(), server.port())) {
+            for (int round = 0; round < 5; round++) {
+                Patience.await("it is ready", client.whenReady());
+                Messenger chosen = client.channel().pipeline().get(Messenger.class);
+                CountDownLatch held = new CountDownLatch(1);
+                chosen.channel().eventLoop().execute(() -> await(held));
+                Future<Void> before = Operation.SEND.start(chosen, buffer("before"), Long.MAX_VALUE, true);
+                chosen.leave();
+                Future<Void> after = Operation.SEND.start(chosen, buffer("after"), Long.MAX_VALUE, true);
+                held.countDown();
+                done("the former", before);
+                done("the latter", after);
+                assertThat(Patience.take("the former", handled)).isEqualTo("before");
+                assertThat(Patience.take("the latter", handled)).isEqualTo("after");
+                Patience.until("it is left", () -> !chosen.channel().isOpen());
+            }
+        }
+    }
+
+    private static ByteBuf buffer(String text) {
+        return Unpooled.copiedBuffer(text, US_ASCII);
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } catch (InterruptedException interruption) {
+            throw new IllegalStateException(interruption);
+        }
+    }
+
+    @Test
+    void aListenerThatBlocksWhenItsLoopHasEndedHoldsUpNoClient() {
+        CountDownLatch held = new CountDownLatch(1);
+        try (RdmaServer server = serve(0, ECHO)) {
+            RdmaEventLoopGroup ending = new RdmaEventLoopGroup(provider(), 1);
+            RdmaClient first = builder().group(ending).connect(host(), server.port());
+            Future<ByteBuf> reply = done("a reply", first.request(buffer("hello")));
+            reply.getNow().release();
+            first.close();
+            ending.close();
+            CountDownLatch blocks = new CountDownLatch(1);
+            reply.addListener(late -> {
+                blocks.countDown();
+                await(held);
+            });
+            await(blocks);
+            try (RdmaClient client = Patience.await("a client", builder().connectAsync(host(), server.port()))) {
+                assertThat(Patience.await("a reply", client.request(text("again"))))
+                        .isEqualTo(text("again"));
+            }
+        } finally {
+            held.countDown();
+        }
+    }
+
     @Test
     void aClientThatFailsFastDoesNotWait() {
         RdmaServer server = serve(lastingPort(), ECHO);
@@ -200,13 +338,12 @@ public abstract class ReconnectSuite extends ApiSuite {
             CompletableFuture<byte[]> fourth = client.request(new byte[100]);
             assertThat(failure("the fourth", fourth)).isInstanceOf(SendLimitException.class);
             waiting.removeFirst().cancel(false);
-            AtomicInteger tries = new AtomicInteger();
             CompletableFuture<byte[]> long0 = client.request(new byte[900]);
             assertThat(failure("one that is too long", long0)).isInstanceOf(SendLimitException.class);
             Patience.until("there is room again", () -> {
                 CompletableFuture<byte[]> next = client.request(new byte[100]);
-                tries.incrementAndGet();
-                Patience.turns(group.next());
+                // Refused in any case, and after the one before has been accepted or refused.
+                failure("one that is too long", client.request(new byte[900]));
                 if (next.isCompletedExceptionally()) {
                     return false;
                 }
@@ -216,6 +353,26 @@ public abstract class ReconnectSuite extends ApiSuite {
             try (RdmaServer back = serve(port, ECHO)) {
                 for (CompletableFuture<byte[]> each : waiting) {
                     assertThat(Patience.await("a reply", each)).hasSize(100);
+                }
+                assertThat(back.connections().size()).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void whatHasWaitedWaitsForRoomAsWell() {
+        RdmaServer server = serve(lastingPort(), ECHO);
+        int port = server.port();
+        try (RdmaClient client = builder().maxRequests(1).connect(host(), port)) {
+            server.close();
+            awaitLoss(client);
+            List<CompletableFuture<byte[]>> waiting = new ArrayList<>();
+            for (int i = 0; i < 5; i++) {
+                waiting.add(client.request(new byte[i]));
+            }
+            try (RdmaServer back = serve(port, ECHO)) {
+                for (int i = 0; i < 5; i++) {
+                    assertThat(Patience.await("a reply", waiting.get(i))).hasSize(i);
                 }
                 assertThat(back.connections().size()).isEqualTo(1);
             }

@@ -54,7 +54,7 @@ public final class RequestOptions {
     /**
      * The same, saying whether the request may be handled more than once without harm. If so, it is sent again when its
      * connection is lost: within its time, the first time in any case, and further times as long as retries do not
-     * exceed a tenth of the client's replies.
+     * exceed a tenth of the client's replies. If not, it is sent once, whatever the client does with other requests.
      *
      * @param value true if it may
      * @return changed options

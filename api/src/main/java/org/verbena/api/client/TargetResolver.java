@@ -11,8 +11,9 @@ import java.util.function.Consumer;
 @FunctionalInterface
 public interface TargetResolver {
     /**
-     * Begins to follow them. Called once for each client, on a virtual thread, and may block; what it throws fails the
-     * client's first connect, and is tried again later, with a longer wait each time.
+     * Begins to follow them. Called once for each client, on a virtual thread, and may block; closing the client
+     * interrupts it. What it throws fails the client's first connect, and is tried again later, with a longer wait each
+     * time.
      *
      * @param updates takes all addresses that are good now, resolved, each time that they change; at any time, on any
      *     thread. The client connects to those that are new, and leaves those that are gone when their requests are

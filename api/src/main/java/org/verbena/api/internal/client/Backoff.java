@@ -16,6 +16,9 @@ public record Backoff(long leastNanos, long mostNanos) {
 
     private static final double GROWTH = 1.6;
 
+    /** A server that leaves may ask for more than the longest wait, but not that a client stays away for good. */
+    private static final long MOST_HINT_NANOS = TimeUnit.SECONDS.toNanos(60);
+
     /** The longest wait after so many failures in a row, 1 or more. */
     public long boundNanos(int failures) {
         double bound = leastNanos;
@@ -28,5 +31,10 @@ public record Backoff(long leastNanos, long mostNanos) {
     /** How long to wait after so many failures in a row, 1 or more. */
     public long delayNanos(int failures, RandomGenerator random) {
         return random.nextLong(boundNanos(failures) + 1);
+    }
+
+    /** How long to wait at least if a server that leaves has asked for this time. */
+    public long heedNanos(long hintNanos) {
+        return Math.min(hintNanos, Math.max(mostNanos, MOST_HINT_NANOS));
     }
 }

@@ -7,6 +7,7 @@ import io.netty.util.concurrent.Promise;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -16,6 +17,7 @@ import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.SendLimitException;
 
 /**
  * An operation that is not bound to one connection: it waits for one if there is none, and may be attempted on several.
@@ -37,6 +39,9 @@ import org.verbena.transport.RequestException;
 final class Call<T> {
     private static final Logger LOG = LoggerFactory.getLogger(Call.class);
 
+    /** How long one that has waited for a connection stays out of the way of those that fill it. */
+    private static final long FULL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
     private final Links links;
     private final Operation<T> operation;
     private final CallPlan plan;
@@ -49,8 +54,13 @@ final class Call<T> {
     /** Owned until it is over. */
     private final ByteBuf message;
 
-    private final List<Future<T>> attempts = new ArrayList<>(1);
-    private @Nullable Future<?> hedge;
+    /** Those that are under way, the oldest first. */
+    private final List<Attempt<T>> attempts = new ArrayList<>(1);
+
+    /** How many are about to be among them. */
+    private int beginning;
+
+    private @Nullable ScheduledFuture<?> hedge;
     private boolean over;
 
     /** Whether there is something to undo on the control thread when it is over. Written there, read by any. */
@@ -58,10 +68,23 @@ final class Call<T> {
 
     // Confined to the control thread.
     private boolean waits;
+    private boolean hasWaited;
     private int losses;
+
+    /** The connection that the last attempt was lost on. */
     private @Nullable Messenger lost;
+
+    /** The connection to a server that was overloaded. */
+    private @Nullable Messenger busy;
+
     private int refusals;
-    private @Nullable Future<?> timer;
+
+    /** Whether an attempt that has failed may have been begun by its server. */
+    private boolean mayHaveBegun;
+
+    private @Nullable ScheduledFuture<?> timer;
+
+    private record Attempt<T>(Future<T> future, Messenger messenger) {}
 
     /**
      * Prepares it. Any thread.
@@ -86,7 +109,7 @@ final class Call<T> {
     void begin(@Nullable Messenger messenger) {
         outcome.addListener(done -> end());
         if (messenger == null) {
-            links.control(this::next0);
+            links.waiting().enter(this);
         } else {
             attempt(messenger);
         }
@@ -94,8 +117,8 @@ final class Call<T> {
 
     /** The outcome is there, from here or from its owner. Any thread. */
     private void end() {
-        List<Future<T>> all;
-        Future<?> second;
+        List<Attempt<T>> all;
+        ScheduledFuture<?> second;
         synchronized (this) {
             over = true;
             message.release();
@@ -103,11 +126,11 @@ final class Call<T> {
             second = hedge;
         }
         stop(second);
-        for (Future<T> attempt : all) {
-            attempt.cancel(false); // which does nothing to one that is over, too
+        for (Attempt<T> attempt : all) {
+            attempt.future().cancel(false); // which does nothing to one that is over, too
         }
         if (held) {
-            links.control(this::leave0);
+            Control.run(this::leave0);
         }
     }
 
@@ -115,8 +138,13 @@ final class Call<T> {
         return Math.max(1, timeoutNanos - (System.nanoTime() - beganNanos));
     }
 
+    /** A connection that all threads see; null if there is none. Any thread. */
+    @Nullable Messenger findNow() {
+        return links.pickOpen(plan);
+    }
+
     /** Begins an attempt, or waits for a connection. */
-    private void next0() {
+    void next0() {
         if (outcome.isDone()) {
             return;
         }
@@ -149,12 +177,12 @@ final class Call<T> {
             return;
         }
         waits = true;
-        links.wait0(this);
+        links.waiting().wait0(this);
         hold0(this::timeOut0, leftNanos());
     }
 
     private void hold0(Runnable next, long delayNanos) {
-        timer = Links.CONTROL.schedule(next, delayNanos, TimeUnit.NANOSECONDS);
+        timer = Control.schedule(next, delayNanos);
         held = true;
         if (outcome.isDone()) { // in the meantime, when nothing was held yet
             leave0();
@@ -170,7 +198,7 @@ final class Call<T> {
 
     /** It waits no more, for whatever reason. */
     private void leave0() {
-        links.leave0(this);
+        links.waiting().leave0(this);
         stopWaiting0();
     }
 
@@ -183,7 +211,7 @@ final class Call<T> {
         timer = null;
     }
 
-    private static void stop(@Nullable Future<?> scheduled) {
+    private static void stop(@Nullable ScheduledFuture<?> scheduled) {
         if (scheduled != null) {
             scheduled.cancel(false);
         }
@@ -192,6 +220,7 @@ final class Call<T> {
     /** There is a connection; the links have removed it from those that wait. */
     void go0(Messenger messenger) {
         stopWaiting0();
+        hasWaited = true;
         attempt(messenger);
     }
 
@@ -205,24 +234,27 @@ final class Call<T> {
     // ---- attempts
 
     /** Any thread. */
-    private void attempt(Messenger messenger) {
+    void attempt(Messenger messenger) {
         ByteBuf copy;
         synchronized (this) {
             if (over) {
                 return;
             }
             copy = message.retainedDuplicate();
+            beginning++;
         }
-        Future<T> begun = operation.start(messenger, copy, leftNanos(), false);
+        // Only a request can tell that its connection has not begun it.
+        Future<T> begun = operation.start(messenger, copy, leftNanos(), operation.equals(Operation.SEND));
         boolean late;
         synchronized (this) {
-            attempts.add(begun);
+            beginning--;
+            attempts.add(new Attempt<>(begun, messenger));
             late = over;
         }
         begun.addListener((Future<T> done) -> attempted(done, messenger));
         if (late) {
             begun.cancel(false);
-        } else if (plan.hedgeNanos() != CallPlan.NO_HEDGE) {
+        } else if (plan.hedges()) {
             hedgeLater(messenger);
         }
     }
@@ -234,6 +266,7 @@ final class Call<T> {
             T value = done.getNow();
             if (outcome.trySuccess(value)) {
                 links.took(System.nanoTime() - beganNanos);
+                countSlower(done);
             } else {
                 ReferenceCountUtil.release(value);
             }
@@ -244,15 +277,30 @@ final class Call<T> {
             links.retries().answered();
         }
         if (!outcome.isDone()) {
-            links.control(() -> failed0(done, cause, messenger));
+            Control.run(() -> failed0(done, cause, messenger));
         }
     }
 
+    /** The servers that had more time than this attempt's, and have not answered: they may not answer at all. */
+    private void countSlower(Future<T> answered) {
+        List<Messenger> slower = new ArrayList<>(0);
+        synchronized (this) {
+            for (Attempt<T> attempt : attempts) {
+                if (attempt.future().equals(answered)) {
+                    break;
+                }
+                slower.add(attempt.messenger());
+            }
+        }
+        slower.forEach(messenger -> messenger.requests().countUnanswered());
+    }
+
     private void failed0(Future<T> done, Throwable cause, Messenger messenger) {
+        mayHaveBegun |= saysBegun(cause);
         boolean last;
         synchronized (this) {
-            attempts.remove(done);
-            last = attempts.isEmpty();
+            attempts.removeIf(attempt -> attempt.future().equals(done));
+            last = attempts.isEmpty() && beginning == 0;
         }
         if (outcome.isDone() || !last) {
             return; // the other attempt may succeed
@@ -264,39 +312,74 @@ final class Call<T> {
                 return;
             }
             // The first loss costs nothing: it happens to all requests of a connection at once, and only once. A
-            // request
-            // that loses one connection after another may be the reason for it.
+            // request that loses one connection after another may be the reason for it.
             if (plan.idempotent() && (losses == 0 || links.retries().tryTake())) {
                 losses++;
                 next0();
                 return;
             }
         }
-        if (cause instanceof RequestException.Overloaded busy && refusals < plan.mostRefusals()) {
-            long delayNanos = Retries.delayNanos(busy.retryAfter().toNanos(), refusals);
+        if (cause instanceof RequestException.Overloaded overloaded && refusals < plan.mostRefusals()) {
+            long delayNanos = Retries.delayNanos(overloaded.retryAfter().toNanos(), refusals);
             if (delayNanos < leftNanos() && links.retries().tryTake()) {
                 refusals++;
-                links.rest0(this);
-                hold0(this::again0, delayNanos);
+                busy = messenger;
+                rest0(delayNanos);
                 return;
             }
+        }
+        if (cause instanceof SendLimitException
+                && hasWaited
+                && FULL_NANOS < leftNanos()
+                && links.waitingLimit().tryTake(bytes)) {
+            waits = true;
+            rest0(FULL_NANOS);
+            return;
         }
         fail(cause);
     }
 
-    /** The connection of the next attempt: none that it has just been lost on, although that may still be listed. */
+    /**
+     * The connection of the next attempt: none that it has just been lost on, although that may still be listed, and
+     * none to a server that was overloaded, if there is another and no key decides.
+     */
     @Nullable Messenger pick0() {
-        Messenger picked = links.pickOpen(plan);
-        return picked != null && picked == lost ? links.pickOtherThan(picked) : picked;
+        Messenger picked = links.pickOpen0(plan);
+        if (picked != null && picked == lost) {
+            return links.pickOtherThan0(picked, plan);
+        }
+        if (picked != null && picked == busy && !plan.keyed()) {
+            Messenger other = links.pickOtherThan0(picked, plan);
+            return other == null ? picked : other;
+        }
+        return picked;
+    }
+
+    private void rest0(long delayNanos) {
+        links.waiting().rest0(this);
+        hold0(this::again0, delayNanos);
     }
 
     private void again0() {
-        links.leave0(this);
+        leave0();
         next0();
     }
 
+    /** Whether a server may have begun with the request that has failed so. */
+    private static boolean saysBegun(Throwable cause) {
+        if (cause instanceof ConnectionException loss) {
+            return loss.mayHaveBegun();
+        }
+        return cause instanceof RequestException request && !request.isRetriable();
+    }
+
+    /** What the last attempt, or the lack of one, says of itself may not be true of those before it. */
     private void fail(Throwable cause) {
-        outcome.tryFailure(cause);
+        outcome.tryFailure(
+                mayHaveBegun && !saysBegun(cause)
+                        ? new ConnectionException.Lost(
+                                cause.getMessage() + "; an earlier attempt may have been begun", cause, true)
+                        : cause);
     }
 
     // ---- a second attempt beside the first
@@ -319,11 +402,11 @@ final class Call<T> {
     /** Any thread. */
     private void hedge(Messenger first) {
         synchronized (this) {
-            if (over || attempts.size() != 1) {
+            if (over || attempts.size() + beginning != 1) {
                 return;
             }
         }
-        Messenger other = links.pickOtherThan(first);
+        Messenger other = links.pickOtherThan(first, plan);
         if (other != null && links.retries().tryTake()) {
             attempt(other);
         }

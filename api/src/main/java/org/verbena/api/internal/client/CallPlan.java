@@ -9,8 +9,8 @@ import org.verbena.api.client.RequestOptions;
  * On which connections an operation is attempted, and when again.
  *
  * @param idempotent whether it may be handled more than once
- * @param hedgeNanos after which time it is attempted a second time; {@link #NO_HEDGE} for never, {@link #USUAL_HEDGE}
- *     when it takes longer than most
+ * @param hedgeNanos after which time it is attempted a second time if it is idempotent; {@link #NO_HEDGE} for never,
+ *     {@link #USUAL_HEDGE} when it takes longer than most
  * @param mostRefusals how often it is attempted again after the server was overloaded
  * @param keyed whether the server is chosen by a key
  * @param keyHash stands for that key
@@ -22,9 +22,14 @@ public record CallPlan(boolean idempotent, long hedgeNanos, int mostRefusals, bo
     /** Once, anywhere. */
     public static final CallPlan ONCE = new CallPlan(false, NO_HEDGE, 0, false, 0);
 
-    /** Whether it may be attempted more than once, so that its message is kept. */
-    boolean repeats() {
-        return idempotent || hedgeNanos != NO_HEDGE || mostRefusals > 0;
+    /** Whether it may be attempted a second time while the first attempt is under way. */
+    boolean hedges() {
+        return idempotent && hedgeNanos != NO_HEDGE;
+    }
+
+    /** Whether a connection that accepts it needs to know no more of it than the message. */
+    boolean isPlain() {
+        return !idempotent && mostRefusals == 0 && !keyed;
     }
 
     /** This one, as the options of a request change it. */
@@ -33,7 +38,7 @@ public record CallPlan(boolean idempotent, long hedgeNanos, int mostRefusals, bo
         Duration delay = options.hedgeAfter();
         @Nullable Long hash = options.keyHash();
         boolean harmless = repeatable == null ? idempotent : repeatable;
-        long hedge = delay != null ? TimeUnit.NANOSECONDS.convert(delay) : harmless ? hedgeNanos : NO_HEDGE;
+        long hedge = delay != null ? TimeUnit.NANOSECONDS.convert(delay) : hedgeNanos;
         return new CallPlan(harmless, hedge, mostRefusals, hash != null, hash == null ? 0 : hash);
     }
 }

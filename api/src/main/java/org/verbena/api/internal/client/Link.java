@@ -1,10 +1,10 @@
 package org.verbena.api.internal.client;
 
-import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -28,8 +28,8 @@ import org.verbena.transport.ConnectionException;
  *
  * <p>On a ladder that {@linkplain LadderOptions#withMoveUp moves up}, a link below the best rung dials with the better
  * ones from time to time. When one is up, it takes all further operations. The connection before it stays as it is for
- * a probation: if the better one is lost by then, the link goes on with the former. Else that one ends when its
- * last request has completed.
+ * a probation: if the better one is lost by then, or does not answer, the link goes on with the former. Else that one
+ * ends when its last request has completed.
  */
 final class Link {
     private static final Logger LOG = LoggerFactory.getLogger(Link.class);
@@ -50,7 +50,7 @@ final class Link {
     private final Links links;
     private final SocketAddress address;
     private @Nullable Dial dial;
-    private @Nullable Future<?> timer;
+    private @Nullable ScheduledFuture<?> timer;
     private @Nullable Connected current;
     private long upNanos;
     private int failures;
@@ -61,14 +61,14 @@ final class Link {
     private boolean ejected;
 
     private int ejections;
-    private @Nullable Future<?> readmission;
+    private @Nullable ScheduledFuture<?> readmission;
 
     /** Replaces the connection when it is old. */
-    private @Nullable Future<?> aging;
+    private @Nullable ScheduledFuture<?> aging;
 
     // Of the way up a ladder.
     private @Nullable Dial climb;
-    private @Nullable Future<?> climbTimer;
+    private @Nullable ScheduledFuture<?> climbTimer;
     /** The connection before the present one, while that one is on probation. */
     private @Nullable Connected former;
 
@@ -109,7 +109,7 @@ final class Link {
      */
     void dial0(long beganNanos) {
         timer = null;
-        Dial attempt = new Dial(links.dialer(), address, null, beganNanos, done -> links.control(() -> dialed0(done)));
+        Dial attempt = new Dial(links.dialer(), address, null, beganNanos, done -> Control.run(() -> dialed0(done)));
         dial = attempt;
         attempt.start();
         links.changed0();
@@ -129,6 +129,9 @@ final class Link {
             return;
         }
         take0(up);
+        if (leavesAtOnce0(up)) {
+            return;
+        }
         climbLater0();
         links.changed0();
         links.won0(address);
@@ -140,14 +143,30 @@ final class Link {
         ejected = false;
         ejections = 0;
         stop(readmission);
+        age0(up);
+        links.opened0(up);
+        up.channel().closeFuture().addListener(closed -> Control.run(() -> lost0(up)));
+    }
+
+    /** A connection becomes old from now on. */
+    private void age0(Connected up) {
         stop(aging);
         long age = links.maxAgeNanos();
         if (age > 0) {
             long shorterNanos = ThreadLocalRandom.current().nextLong(age / 10 + 1);
-            aging = Links.CONTROL.schedule(() -> replace0(up), age - shorterNanos, TimeUnit.NANOSECONDS);
+            aging = Control.schedule(() -> replace0(up), age - shorterNanos);
         }
-        links.opened0(up);
-        up.channel().closeFuture().addListener(closed -> links.control(() -> lost0(up)));
+    }
+
+    /** The server may have asked to leave before the connection took operations. */
+    private boolean leavesAtOnce0(Connected now) {
+        long hintNanos = now.messenger().requests().leavingNanos();
+        if (hintNanos < 0) {
+            return false;
+        }
+        LOG.info("{}: {} has asked its clients to leave", links, now.channel());
+        leave0(hintNanos);
+        return true;
     }
 
     private void lost0(Connected lost) {
@@ -160,19 +179,19 @@ final class Link {
         }
         Connected before = former;
         if (before != null) {
-            former = null;
-            current = before;
-            LOG.info("{}: goes on with {}, since the better connection is lost", before.channel(), rung(before));
-            finishFlight(before, lost, false);
-            climbLater0();
-            links.changed0();
+            goBack0(before, lost, "is lost");
             return;
         }
         current = null;
+        forgetFailures0();
+        retry0(links.causeOf(lost), 0);
+    }
+
+    /** Its connection has ended: those before it do not count if it was a good one. */
+    private void forgetFailures0() {
         if (System.nanoTime() - upNanos >= STEADY_NANOS) {
             failures = 0;
         }
-        retry0(links.causeOf(lost), 0);
     }
 
     private void retry0(@Nullable Throwable cause, long leastNanos) {
@@ -183,7 +202,7 @@ final class Link {
         stop(aging);
         if (links.redials()) {
             long delayNanos = leastNanos + links.backoff().delayNanos(failures, ThreadLocalRandom.current());
-            timer = Links.CONTROL.schedule(() -> dial0(System.nanoTime()), delayNanos, TimeUnit.NANOSECONDS);
+            timer = Control.schedule(() -> dial0(System.nanoTime()), delayNanos);
             LOG.debug("{}: tries {} again in {} ms", links, address, TimeUnit.NANOSECONDS.toMillis(delayNanos), cause);
         }
         links.failed0();
@@ -195,20 +214,38 @@ final class Link {
         if (now == null) {
             return;
         }
-        now.messenger().leave();
         Connected before = former;
         former = null;
+        current = null;
+        forgetFailures0();
+        retry0(
+                new ConnectionException("the server at " + address + " asked its clients to leave"),
+                links.backoff().heedNanos(retryNanos));
+        // Only now, when what they do not accept finds other connections.
+        now.messenger().leave();
         if (before != null) { // of the same server
             before.messenger().leave();
         }
-        current = null;
-        failures = 0;
-        retry0(new ConnectionException("the server at " + address + " asked its clients to leave"), retryNanos);
+    }
+
+    /** Several requests in a row had no reply. */
+    void unanswered0() {
+        Connected now = current;
+        Connected before = former;
+        if (now == null) {
+            return;
+        }
+        if (before != null) {
+            goBack0(before, now, "does not answer");
+            now.messenger().leave();
+        } else {
+            eject0();
+        }
     }
 
     /** Requests had no replies: others are preferred for a while, longer each time. */
-    void eject0() {
-        if (ejected || current == null || !links.hasOtherThan0(this)) {
+    private void eject0() {
+        if (ejected || !links.hasOtherThan0(this)) {
             return;
         }
         ejected = true;
@@ -221,7 +258,7 @@ final class Link {
                 links,
                 address,
                 TimeUnit.NANOSECONDS.toMillis(nanos));
-        readmission = Links.CONTROL.schedule(this::readmit0, nanos, TimeUnit.NANOSECONDS);
+        readmission = Control.schedule(this::readmit0, nanos);
         links.changed0();
     }
 
@@ -232,11 +269,15 @@ final class Link {
 
     /** Its connection is old: makes another, and leaves the old one when that is up. */
     private void replace0(Connected old) {
-        if (!old.equals(current) || climb != null || former != null) {
+        if (!old.equals(current)) {
+            return;
+        }
+        if (climb != null || former != null) { // it may be replaced without this
+            aging = Control.schedule(() -> replace0(old), RETRY_NANOS);
             return;
         }
         Dial attempt = new Dial(
-                links.dialer(), address, null, System.nanoTime(), done -> links.control(() -> replaced0(done, old)));
+                links.dialer(), address, null, System.nanoTime(), done -> Control.run(() -> replaced0(done, old)));
         climb = attempt;
         attempt.start();
     }
@@ -252,13 +293,15 @@ final class Link {
         climb = null;
         if (up == null) {
             LOG.debug("{}: stays, since there is no other connection", old.channel(), done.failure());
-            aging = Links.CONTROL.schedule(() -> replace0(old), RETRY_NANOS, TimeUnit.NANOSECONDS);
+            aging = Control.schedule(() -> replace0(old), RETRY_NANOS);
             return;
         }
         take0(up);
-        stop(climbTimer);
-        climbLater0();
-        links.changed0();
+        if (!leavesAtOnce0(up)) {
+            stop(climbTimer);
+            climbLater0();
+            links.changed0();
+        }
         old.messenger().leave();
     }
 
@@ -291,7 +334,7 @@ final class Link {
         stopClimbing0();
     }
 
-    private static void stop(@Nullable Future<?> scheduled) {
+    private static void stop(@Nullable ScheduledFuture<?> scheduled) {
         if (scheduled != null) {
             scheduled.cancel(false);
         }
@@ -331,10 +374,9 @@ final class Link {
             long everyNanos = TimeUnit.NANOSECONDS.convert(every);
             // Up to a quarter later: clients of one server that began together need not try together.
             long delayNanos = everyNanos + ThreadLocalRandom.current().nextLong(everyNanos / 4 + 1);
-            climbTimer = Links.CONTROL.schedule(
+            climbTimer = Control.schedule(
                     () -> climb0(better, Math.clamp(everyNanos, LEAST_PROBATION_NANOS, MOST_PROBATION_NANOS)),
-                    delayNanos,
-                    TimeUnit.NANOSECONDS);
+                    delayNanos);
         }
     }
 
@@ -345,7 +387,7 @@ final class Link {
                 address,
                 better,
                 System.nanoTime(),
-                done -> links.control(() -> climbed0(done, probationNanos)));
+                done -> Control.run(() -> climbed0(done, probationNanos)));
         climb = attempt;
         attempt.start();
     }
@@ -369,15 +411,22 @@ final class Link {
         flight = new LadderMoveFlight();
         flight.begin();
         take0(up);
+        if (leavesAtOnce0(up)) {
+            return;
+        }
         LOG.info("{} has moved up from {} to {}", up.channel(), rung(before), rung(up));
-        climbTimer = Links.CONTROL.schedule(() -> passed0(up), probationNanos, TimeUnit.NANOSECONDS);
+        climbTimer = Control.schedule(() -> passed0(up, probationNanos), probationNanos);
         links.changed0();
     }
 
-    /** The probation is over. */
-    private void passed0(Connected up) {
+    /** The probation is over, unless all requests still wait for their replies. */
+    private void passed0(Connected up, long probationNanos) {
         climbTimer = null;
         if (!up.equals(current)) {
+            return;
+        }
+        if (former != null && up.messenger().requests().isUnproven()) {
+            climbTimer = Control.schedule(() -> passed0(up, probationNanos), probationNanos);
             return;
         }
         Connected before = former;
@@ -388,6 +437,21 @@ final class Link {
         }
         RungCounters.countMovedUp(rung(up));
         climbLater0();
+    }
+
+    /** Goes on with the connection before, since the better one is of no use. */
+    private void goBack0(Connected before, Connected better, String why) {
+        LOG.info("{}: goes on with {}, since the better connection {}", before.channel(), rung(before), why);
+        former = null;
+        current = before;
+        finishFlight(before, better, false);
+        if (leavesAtOnce0(before)) {
+            return;
+        }
+        stop(climbTimer);
+        climbLater0();
+        age0(before);
+        links.changed0();
     }
 
     private void finishFlight(Connected before, Connected offered, boolean moved) {

@@ -5,7 +5,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -13,11 +12,11 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -29,6 +28,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.client.RequestOptions;
 import org.verbena.api.client.Target;
+import org.verbena.api.internal.loop.Callbacks;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.VirtualNotifier;
 import org.verbena.api.internal.request.LinkOwner;
@@ -42,14 +42,11 @@ import org.verbena.transport.ConnectionException;
 
 /**
  * A client's connections. Operations go to one that is up, on the caller's thread and without a lock; those that find
- * none wait ({@link Call}). All else, whatever changes the connections, runs on one thread, {@link #CONTROL}: it does
+ * none wait ({@link Call}). All else, whatever changes the connections, runs on one thread ({@link Control}): it does
  * little, and never waits. What may wait runs on virtual threads: attempts to connect ({@link Dial}), and what the
  * program wants to be called ({@link Callbacks}).
  */
 public final class Links implements LinkOwner {
-    /** Its methods and those of its parts that end in 0 run here. */
-    static final EventExecutor CONTROL = GlobalEventExecutor.INSTANCE;
-
     private static final Logger LOG = LoggerFactory.getLogger(Links.class);
 
     /**
@@ -88,6 +85,7 @@ public final class Links implements LinkOwner {
     private final Retries retries = new Retries();
     private final Latency latency = new Latency();
     private final Callbacks callbacks = new Callbacks();
+    private final Waiting waiting = new Waiting();
     private final long beganNanos = System.nanoTime();
 
     /** The first connection is up, or the first attempts have all failed. Completed on virtual threads. */
@@ -109,21 +107,19 @@ public final class Links implements LinkOwner {
 
     // Confined to the control thread.
     private final List<Link> links = new ArrayList<>();
-    /** The calls that wait for a connection, the oldest first. */
-    private final Set<Call<?>> waiting = new LinkedHashSet<>();
 
-    /** Those that wait until they may be sent again. */
-    private final Set<Call<?>> resting = new HashSet<>();
+    /** What becomes {@code ready} when those that wait have begun. */
+    private Ready latest = Ready.NONE;
 
     private final Set<Channel> open = new LinkedHashSet<>();
-    private final List<ReadyFuture> readers = new ArrayList<>();
-    private final List<ReadyFuture> writers = new ArrayList<>();
+    private final ReadyFutures readers = new ReadyFutures();
+    private final ReadyFutures writers = new ReadyFutures();
     private @Nullable Resolution resolution;
 
     /** Null for servers that are not found by a name. */
     private @Nullable Families named;
 
-    private @Nullable Future<?> lookUp;
+    private @Nullable ScheduledFuture<?> lookUp;
 
     /** How often since there was a connection. */
     private int lookUps;
@@ -146,15 +142,14 @@ public final class Links implements LinkOwner {
 
     /** Begins to connect to a target's addresses. Any thread, once. */
     public void begin(Target target, NameLookup names) {
-        control(() -> {
+        Control.run(() -> {
             if (closed) {
                 return;
             }
             if (target instanceof Target.Name) {
                 named = new Families();
             }
-            Resolution addresses =
-                    new Resolution(CONTROL, target, names, options.lookUpNanos(), this::found0, this::notFound0);
+            Resolution addresses = new Resolution(target, names, options.lookUpNanos(), this::found0, this::notFound0);
             resolution = addresses;
             addresses.begin0(TimeUnit.MILLISECONDS.toNanos(options.connectMillis()));
         });
@@ -162,7 +157,7 @@ public final class Links implements LinkOwner {
 
     /** Begins to connect to an address. Any thread, once. */
     public void begin(SocketAddress address) {
-        control(() -> {
+        Control.run(() -> {
             if (!closed) {
                 add0(address, beganNanos);
             }
@@ -173,14 +168,6 @@ public final class Links implements LinkOwner {
     @Override
     public String toString() {
         return name;
-    }
-
-    void control(Runnable step) {
-        if (CONTROL.inEventLoop()) {
-            step.run();
-        } else {
-            CONTROL.execute(step);
-        }
     }
 
     /** Done when the first connection is up; fails when the first attempts have all failed. */
@@ -299,7 +286,7 @@ public final class Links implements LinkOwner {
             @Nullable ByteBuf message,
             long timeoutNanos,
             CallPlan plan) {
-        if (messenger != null && (!plan.repeats() || operation.equals(Operation.SEND))) {
+        if (messenger != null && (plan.isPlain() || operation.equals(Operation.SEND))) {
             return operation.start(messenger, message, timeoutNanos, true);
         }
         Promise<T> outcome = new Outcome<>(messenger == null ? notifier() : messenger.notifier());
@@ -323,8 +310,16 @@ public final class Links implements LinkOwner {
         return ready.pickOpen(plan);
     }
 
-    @Nullable Messenger pickOtherThan(Messenger first) {
-        return ready.pickOtherThan(first);
+    @Nullable Messenger pickOtherThan(Messenger first, CallPlan plan) {
+        return ready.pickOtherThan(first, plan);
+    }
+
+    @Nullable Messenger pickOpen0(CallPlan plan) {
+        return latest.pickOpen(plan);
+    }
+
+    @Nullable Messenger pickOtherThan0(Messenger first, CallPlan plan) {
+        return latest.pickOtherThan(first, plan);
     }
 
     /** Of futures whose operation has no connection. */
@@ -335,7 +330,7 @@ public final class Links implements LinkOwner {
 
     @Override
     public <T> boolean goOn(Promise<T> outcome, Operation<T> operation, ByteBuf message, long timeoutNanos) {
-        if (end != null || !options.redials()) {
+        if (end != null || (!options.redials() && ready.pickOpen(CallPlan.ONCE) == null)) {
             return false;
         }
         new Call<>(this, operation, message, outcome, timeoutNanos, CallPlan.ONCE).begin(null);
@@ -349,29 +344,29 @@ public final class Links implements LinkOwner {
 
     @Override
     public void leaving(Messenger messenger, long retryNanos, String reason) {
-        control(() -> {
-            LOG.info("{}: {} asks its clients to leave: {}", name, messenger.channel(), reason);
-            find0(messenger, link -> link.leave0(retryNanos));
-        });
+        Control.run(() -> find0(messenger, link -> {
+            LOG.info("{}: {} asks its clients to leave: {}", name, messenger.channel(), ShortForm.printable(reason));
+            link.leave0(retryNanos);
+        }));
     }
 
     @Override
     public void writable() {
         if (awaited) {
-            control(this::writable0);
+            Control.run(this::writable0);
         }
     }
 
     private void writable0() {
         if (!writers.isEmpty() && ready.isWritable()) {
-            endAll0(writers);
+            writers.endAll0(null);
             awaited = false;
         }
     }
 
     @Override
     public void unanswered(Messenger messenger) {
-        control(() -> find0(messenger, Link::eject0));
+        Control.run(() -> find0(messenger, Link::unanswered0));
     }
 
     private void find0(Messenger messenger, Consumer<Link> step) {
@@ -427,17 +422,9 @@ public final class Links implements LinkOwner {
         return options.requestNanos();
     }
 
-    void wait0(Call<?> call) {
-        waiting.add(call);
-    }
-
-    void rest0(Call<?> call) {
-        resting.add(call);
-    }
-
-    void leave0(Call<?> call) {
-        waiting.remove(call);
-        resting.remove(call);
+    /** The calls that have found no connection. */
+    Waiting waiting() {
+        return waiting;
     }
 
     // ---- addresses
@@ -451,7 +438,7 @@ public final class Links implements LinkOwner {
         families.update(addresses);
         connectTo0(families.inUse());
         if (families.hasMore() && state != ClientState.READY) {
-            CONTROL.schedule(this::widen0, Families.DELAY_NANOS, TimeUnit.NANOSECONDS);
+            Control.schedule(this::widen0, Families.DELAY_NANOS);
         }
     }
 
@@ -475,18 +462,15 @@ public final class Links implements LinkOwner {
 
     private void connectTo0(List<InetSocketAddress> addresses) {
         Set<SocketAddress> wanted = new LinkedHashSet<>(addresses);
-        links.removeIf(link -> {
-            if (wanted.contains(link.address())) {
-                return false;
-            }
-            link.retire0();
-            return true;
-        });
+        List<Link> gone =
+                links.stream().filter(link -> !wanted.contains(link.address())).toList();
+        links.removeAll(gone);
         links.forEach(link -> wanted.remove(link.address()));
         for (SocketAddress address : wanted) {
             add0(address, first.isDone() ? System.nanoTime() : beganNanos);
         }
         changed0();
+        gone.forEach(Link::retire0);
     }
 
     private void add0(SocketAddress address, long began) {
@@ -511,7 +495,7 @@ public final class Links implements LinkOwner {
         if (lookUp == null && !closed) {
             lookUps++;
             long delayNanos = options.backoff().delayNanos(lookUps, ThreadLocalRandom.current());
-            lookUp = CONTROL.schedule(
+            lookUp = Control.schedule(
                     () -> {
                         lookUp = null;
                         Resolution addresses = resolution;
@@ -519,8 +503,7 @@ public final class Links implements LinkOwner {
                             addresses.refresh0();
                         }
                     },
-                    delayNanos,
-                    TimeUnit.NANOSECONDS);
+                    delayNanos);
         }
     }
 
@@ -551,6 +534,10 @@ public final class Links implements LinkOwner {
     void opened0(Connected up) {
         newest = up;
         open.add(up.channel());
+        Resolution addresses = resolution;
+        if (addresses != null) {
+            addresses.connected0();
+        }
     }
 
     void closed0(Connected lost) {
@@ -565,6 +552,11 @@ public final class Links implements LinkOwner {
     /** A link has no connection. */
     void failed0() {
         boolean ending = dialer.isEnding();
+        Families families = named;
+        if (newest == null && !ending && end == null && families != null && families.hasMore() && hasAllFailed0()) {
+            widen0();
+            return;
+        }
         boolean hasOthers = links.stream().anyMatch(link -> link.current0() != null || link.isDialing0());
         if (end != null || (!ending && (options.redials() || hasOthers))) {
             changed0();
@@ -598,31 +590,39 @@ public final class Links implements LinkOwner {
                 failure = cause;
             }
         }
-        ready = new Ready(up, addresses);
+        Ready next = new Ready(up, addresses);
+        latest = next;
         if (!up.isEmpty()) {
             updateNewest0();
+            waiting.goOn0();
+        }
+        waiting.publish0(() -> ready = next);
+        if (!up.isEmpty()) {
             state0(ClientState.READY);
             lookUps = 0;
             if (!first.isDone()) {
                 elsewhere(() -> first.complete(null));
             }
-            goOn0();
             writable0();
             return;
         }
         state0(dialing ? ClientState.CONNECTING : ClientState.BACKING_OFF);
-        List<Throwable> causes = links.stream()
-                .flatMap(link -> Stream.ofNullable(link.failure0()))
-                .toList();
-        if (!links.isEmpty() && causes.size() == links.size()) {
+        if (hasAllFailed0()) {
             Families families = named;
             if (families != null && families.hasMore()) {
                 widen0();
                 return;
             }
+            List<Throwable> causes = links.stream()
+                    .flatMap(link -> Stream.ofNullable(link.failure0()))
+                    .toList();
             giveUpFirst0(causes.size() == 1 ? causes.getFirst() : ShortForm.ofAll("connect to " + name, causes));
             lookUpLater0();
         }
+    }
+
+    private boolean hasAllFailed0() {
+        return !links.isEmpty() && links.stream().allMatch(link -> link.failure0() != null);
     }
 
     /** If the newest has been lost, another one that is up takes its place. */
@@ -639,17 +639,8 @@ public final class Links implements LinkOwner {
 
     private void giveUpFirst0(Throwable cause) {
         if (!first.isDone()) {
-            elsewhere(() -> first.completeExceptionally(cause));
-        }
-    }
-
-    /** Begins what has waited for a connection. */
-    private void goOn0() {
-        for (Call<?> call : List.copyOf(waiting)) {
-            Messenger messenger = call.pick0();
-            if (messenger != null && waiting.remove(call)) {
-                call.go0(messenger);
-            }
+            Throwable failed = cause instanceof Error ? cause : ShortForm.unchecked("connect to " + name, cause);
+            elsewhere(() -> first.completeExceptionally(failed));
         }
     }
 
@@ -670,22 +661,15 @@ public final class Links implements LinkOwner {
             lostNanos = 0;
         }
         for (Consumer<ClientState> listener : options.listeners()) {
-            callbacks.call(() -> listener.accept(now));
+            callbacks.execute(() -> listener.accept(now));
         }
-        if (now == ClientState.READY || now == ClientState.CLOSED) {
-            endAll0(readers);
+        if (now == ClientState.READY) {
+            readers.endAll0(null);
+        } else if (now == ClientState.CLOSED) {
+            Throwable refusal = refusal0("connect");
+            readers.endAll0(refusal);
+            writers.endAll0(refusal);
         }
-        if (now == ClientState.CLOSED) {
-            endAll0(writers);
-        }
-    }
-
-    /** Ends all of these, and empties the list. */
-    private void endAll0(List<ReadyFuture> futures) {
-        Throwable refusal = refusal0("connect");
-        List<ReadyFuture> all = List.copyOf(futures);
-        futures.clear();
-        all.forEach(each -> elsewhere(() -> each.end(refusal)));
     }
 
     /** Runs what may have stages of the program's. */
@@ -701,50 +685,24 @@ public final class Links implements LinkOwner {
 
     /** Done when a connection is up; fails when none will be. */
     public CompletableFuture<Void> whenReady() {
-        ReadyFuture reader = new ReadyFuture(readers);
-        control(() -> {
-            readers.add(reader);
-            if (state == ClientState.READY || state == ClientState.CLOSED) {
-                endAll0(readers);
+        return readers.add(() -> {
+            if (state == ClientState.READY) {
+                readers.endAll0(null);
+            } else if (state == ClientState.CLOSED) {
+                readers.endAll0(refusal0("connect"));
             }
         });
-        return reader;
     }
 
     /** Done when a connection accepts messages; fails when none will. */
     public CompletableFuture<Void> whenWritable() {
-        ReadyFuture writer = new ReadyFuture(writers);
-        control(() -> {
-            writers.add(writer);
+        return writers.add(() -> {
             awaited = true;
             if (state == ClientState.CLOSED) {
-                endAll0(writers);
+                writers.endAll0(refusal0("connect"));
             }
             writable0();
         });
-        return writer;
-    }
-
-    /** The future of someone who waits for a connection. */
-    private final class ReadyFuture extends LoopFuture<Void> {
-        private final List<ReadyFuture> among;
-
-        ReadyFuture(List<ReadyFuture> among) {
-            this.among = among;
-        }
-
-        void end(@Nullable Throwable refusal) {
-            if (refusal == null) {
-                give(null);
-            } else {
-                giveFailure(refusal);
-            }
-        }
-
-        @Override
-        protected void stop() {
-            control(() -> among.remove(this));
-        }
     }
 
     // ---- the end
@@ -752,29 +710,24 @@ public final class Links implements LinkOwner {
     /** No connection will be made any more. */
     private void end0(String why) {
         end = why;
+        latest = Ready.NONE;
         ready = Ready.NONE;
         links.forEach(Link::end0);
         Resolution addresses = resolution;
         if (addresses != null) {
             addresses.close0();
         }
-        Future<?> looking = lookUp;
+        ScheduledFuture<?> looking = lookUp;
         if (looking != null) {
             looking.cancel(false);
         }
         state0(ClientState.CLOSED);
-        List<Call<?>> all = new ArrayList<>(waiting);
-        all.addAll(resting);
-        waiting.clear();
-        resting.clear();
-        for (Call<?> call : all) {
-            call.giveUp0();
-        }
+        waiting.giveUp0();
     }
 
     /** Closes all. Any thread; idempotent. Done when all connections, and the loops of the client, have ended. */
     public CompletableFuture<Void> close() {
-        control(this::close0);
+        Control.run(this::close0);
         return LoopFuture.of(ended);
     }
 

@@ -73,36 +73,63 @@ final class Ready {
 
     /**
      * One of the address to which the key belongs: the one with the highest hash of both, so that the others keep their
-     * keys when it goes. The least loaded of its connections.
+     * keys when it goes. The least loaded of its connections. Null if none is usable.
      */
     @Nullable Messenger pick(long keyHash) {
+        return pick(keyHash, null);
+    }
+
+    private @Nullable Messenger pick(long keyHash, @Nullable Messenger except) {
         Messenger best = null;
         long highest = 0;
         for (int i = 0; i < messengers.length; i++) {
+            Messenger each = messengers[i];
+            if (each == except || !each.isUsable()) {
+                continue;
+            }
             long rank = mix(hashes[i] ^ mix(keyHash));
-            if (best == null || rank > highest || (rank == highest && messengers[i].load() < best.load())) {
-                best = messengers[i];
+            if (best == null || rank > highest || (rank == highest && each.load() < best.load())) {
+                best = each;
                 highest = rank;
             }
         }
         return best;
     }
 
-    /** As the plan says, without those that have been lost but are still listed; null if there is none. */
+    /** As the plan says, without those that are lost or left but still listed; null if there is none. */
     @Nullable Messenger pickOpen(CallPlan plan) {
-        Messenger picked = plan.keyed() ? pick(plan.keyHash()) : pick();
-        return picked == null || !picked.isGone() ? picked : pickOtherThan(picked);
+        if (plan.keyed()) {
+            return pick(plan.keyHash());
+        }
+        Messenger picked = pick();
+        return picked == null || picked.isUsable() ? picked : pickOtherThan(picked, plan);
     }
 
-    /** Another that is open; null if there is none. */
-    @Nullable Messenger pickOtherThan(Messenger first) {
+    /**
+     * Another that is usable: of another address if there is one, and, if the plan has a key, the one that would have
+     * the key without the first. Null if there is none.
+     */
+    @Nullable Messenger pickOtherThan(Messenger first, CallPlan plan) {
+        if (plan.keyed()) {
+            return pick(plan.keyHash(), first);
+        }
+        int own = 0;
+        while (own < messengers.length && messengers[own] != first) {
+            own++;
+        }
+        Messenger sameAddress = null;
         int from = messengers.length < 2 ? 0 : ThreadLocalRandom.current().nextInt(messengers.length);
         for (int i = 0; i < messengers.length; i++) {
-            Messenger other = messengers[(from + i) % messengers.length];
-            if (other != first && !other.isGone()) {
+            int at = (from + i) % messengers.length;
+            Messenger other = messengers[at];
+            if (other == first || !other.isUsable()) {
+                continue;
+            }
+            if (own == messengers.length || hashes[at] != hashes[own]) {
                 return other;
             }
+            sameAddress = other;
         }
-        return null;
+        return sameAddress;
     }
 }

@@ -1,10 +1,11 @@
 package org.verbena.api.internal.client;
 
-import io.netty.util.concurrent.EventExecutor;
-import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +20,6 @@ import org.verbena.transport.ConnectionException;
 final class Resolution {
     private static final Logger LOG = LoggerFactory.getLogger(Resolution.class);
 
-    private final EventExecutor control;
     private final Target target;
     private final NameLookup names;
     private final long everyNanos;
@@ -28,13 +28,21 @@ final class Resolution {
 
     private boolean looking;
 
-    /** Whether there was an address by now. */
+    /** Whether there is an address, as far as is known. */
     private boolean hasFound;
 
+    /** Whether the time for the first connection is over, and there was none. */
+    private boolean late;
+
+    private long limitNanos;
+    private boolean connected;
     private boolean closed;
-    private @Nullable Future<?> timer;
-    private @Nullable Future<?> limit;
+    private @Nullable ScheduledFuture<?> timer;
+    private @Nullable ScheduledFuture<?> limit;
     private @Nullable AutoCloseable following;
+
+    /** Begins to follow the addresses; null when that is done. */
+    private @Nullable Thread beginning;
 
     /**
      * Prepares it.
@@ -44,13 +52,11 @@ final class Resolution {
      * @param notFound gets the reason why there is nothing new; {@link #refresh0} tries again
      */
     Resolution(
-            EventExecutor control,
             Target target,
             NameLookup names,
             long everyNanos,
             Consumer<List<InetSocketAddress>> found,
             Consumer<Throwable> notFound) {
-        this.control = control;
         this.target = target;
         this.names = names;
         this.everyNanos = everyNanos;
@@ -61,17 +67,29 @@ final class Resolution {
     /**
      * Begins.
      *
-     * @param limitNanos how long the first addresses may take; 0 for no limit
+     * @param limitNanos how long there may be no address before the first connection; 0 for no limit
      */
     void begin0(long limitNanos) {
+        this.limitNanos = limitNanos;
         refresh0();
-        if (!hasFound && limitNanos > 0) {
-            limit = control.schedule(() -> tooLate0(limitNanos), limitNanos, TimeUnit.NANOSECONDS);
+        if (limitNanos > 0) {
+            limit = Control.schedule(
+                    () -> {
+                        late = true;
+                        failIfLate0();
+                    },
+                    limitNanos);
         }
     }
 
-    private void tooLate0(long limitNanos) {
-        if (!hasFound && !closed) {
+    /** There is a connection: from now on the client waits for addresses as long as it takes. */
+    void connected0() {
+        connected = true;
+        stop(limit);
+    }
+
+    private void failIfLate0() {
+        if (late && !hasFound && !connected && !closed) {
             notFound.accept(new ConnectionException.TimedOut("connect to " + target + ": "
                     + (target instanceof Target.Name ? "looking up the name" : "finding an address")
                     + " has taken longer than the " + TimeUnit.NANOSECONDS.toMillis(limitNanos)
@@ -80,11 +98,9 @@ final class Resolution {
     }
 
     private void found0(List<InetSocketAddress> addresses) {
-        if (!addresses.isEmpty()) {
-            hasFound = true;
-            stop(limit);
-        }
+        hasFound = !addresses.isEmpty();
         found.accept(addresses);
+        failIfLate0();
     }
 
     /** Looks again, unless it does. */
@@ -119,8 +135,13 @@ final class Resolution {
             return;
         }
         looking = true;
-        names.lookUp(name.host())
-                .whenComplete((addresses, failure) -> control.execute(() -> lookedUp0(name, addresses, failure)));
+        CompletableFuture<List<InetAddress>> answer;
+        try {
+            answer = names.lookUp(name.host());
+        } catch (Throwable noThread) {
+            answer = CompletableFuture.failedFuture(noThread);
+        }
+        answer.whenComplete((addresses, failure) -> Control.submit(() -> lookedUp0(name, addresses, failure)));
     }
 
     private void lookedUp0(Target.Name name, @Nullable List<InetAddress> addresses, @Nullable Throwable failure) {
@@ -133,7 +154,7 @@ final class Resolution {
             notFound.accept(NameLookup.failure("connect to " + name, cause));
             return;
         }
-        timer = control.schedule(this::refresh0, everyNanos, TimeUnit.NANOSECONDS);
+        timer = Control.schedule(this::refresh0, everyNanos);
         found0(addresses.stream()
                 .map(address -> new InetSocketAddress(address, name.port()))
                 .toList());
@@ -141,15 +162,16 @@ final class Resolution {
 
     private void follow0(TargetResolver resolver) {
         looking = true;
-        Thread.ofVirtual().name("verbena-resolver").start(() -> {
+        beginning = Thread.ofVirtual().name("verbena-resolver").start(() -> {
             AutoCloseable begun;
             try {
-                begun = resolver.resolve(addresses -> update(List.copyOf(addresses)));
+                begun = Objects.requireNonNull(
+                        resolver.resolve(addresses -> update(List.copyOf(addresses))), "the resolver returned null");
             } catch (Throwable thrown) {
-                control.execute(() -> notFollowing0(thrown));
+                Control.submit(() -> notFollowing0(thrown));
                 return;
             }
-            control.execute(() -> following0(begun));
+            Control.submit(() -> following0(begun));
         });
     }
 
@@ -160,7 +182,7 @@ final class Resolution {
         if (resolved.size() < addresses.size()) {
             LOG.warn("{}: ignores the addresses among {} that are not resolved", target, addresses);
         }
-        control.execute(() -> {
+        Control.submit(() -> {
             if (!closed) {
                 found0(resolved);
             }
@@ -169,6 +191,7 @@ final class Resolution {
 
     private void following0(AutoCloseable begun) {
         looking = false;
+        beginning = null;
         following = begun;
         if (closed) {
             end(begun);
@@ -177,6 +200,7 @@ final class Resolution {
 
     private void notFollowing0(Throwable thrown) {
         looking = false;
+        beginning = null;
         if (!closed) {
             notFound.accept(
                     new ConnectionException("connect to " + target + ": the resolver has failed: " + thrown, thrown));
@@ -187,6 +211,10 @@ final class Resolution {
         closed = true;
         stop(timer);
         stop(limit);
+        Thread resolving = beginning;
+        if (resolving != null) {
+            resolving.interrupt();
+        }
         AutoCloseable begun = following;
         if (begun != null) {
             end(begun);
@@ -203,7 +231,7 @@ final class Resolution {
         });
     }
 
-    private static void stop(@Nullable Future<?> scheduled) {
+    private static void stop(@Nullable ScheduledFuture<?> scheduled) {
         if (scheduled != null) {
             scheduled.cancel(false);
         }

@@ -3,16 +3,17 @@ package org.verbena.api.internal.loop;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.AbstractEventExecutor;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.GlobalEventExecutor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Runs the listeners of a future: on its event loop, or, once the loop has ended and refuses tasks, on Netty's global
- * executor. So every listener is called, whenever it was added. Any thread.
+ * Runs the listeners of a future: on its event loop, or, once the loop has ended and refuses tasks, one after another
+ * on virtual threads. So every listener is called, whenever it was added, and one that blocks then holds up only those
+ * of the same loop. Any thread.
  */
 public final class LoopNotifier extends AbstractEventExecutor {
     private final EventLoop loop;
+    private final Callbacks afterwards = new Callbacks();
 
     public LoopNotifier(EventLoop loop) {
         super(loop);
@@ -24,7 +25,7 @@ public final class LoopNotifier extends AbstractEventExecutor {
         try {
             loop.execute(task);
         } catch (RejectedExecutionException ended) {
-            GlobalEventExecutor.INSTANCE.execute(task);
+            afterwards.execute(task);
         }
     }
 

@@ -11,6 +11,7 @@ import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.BlockingOperationException;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -74,9 +75,9 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
         }
     }
 
-    /** Whether the calling thread is a loop of any group. */
+    /** Whether the calling thread is a loop of any group, or Netty's global executor, on which groups end. */
     public static boolean isCurrent() {
-        return THREADS.contains(Thread.currentThread());
+        return THREADS.contains(Thread.currentThread()) || GlobalEventExecutor.INSTANCE.inEventLoop();
     }
 
     /** Throws if the calling thread is an event loop, which must not wait. */

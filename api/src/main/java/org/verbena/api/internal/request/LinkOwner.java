@@ -9,13 +9,13 @@ public interface LinkOwner {
     /** Counts the replies that arrive when their requests wait no more, on all of the client's connections. */
     LongAdder lateReplies();
 
-    /** The server wants no further requests on this connection; it may be connected to again after that time. */
+    /** The server wants no further requests on this connection; it may be connected to again after that time. Once. */
     void leaving(Messenger messenger, long retryNanos, String reason);
 
     /** A connection accepts messages again. */
     void writable();
 
-    /** Several requests in a row have had no reply in time on this connection. */
+    /** Several requests in a row have had no reply in time on this connection, or later than another connection. */
     void unanswered(Messenger messenger);
 
     /**

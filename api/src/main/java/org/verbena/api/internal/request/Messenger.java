@@ -251,28 +251,33 @@ public final class Messenger extends ChannelDuplexHandler {
      * @return done when the send has completed
      */
     Future<Void> message(@Nullable ByteBuf payload) {
+        return message(payload, false);
+    }
+
+    /**
+     * As {@link #message(ByteBuf)}. On a connection that is gone, or that its client is about to leave, the client goes
+     * on with it, if so requested.
+     *
+     * @param payload its ownership is taken
+     */
+    Future<Void> message(@Nullable ByteBuf payload, boolean goesOn) {
         int bytes = payload == null ? 0 : payload.readableBytes();
         if (!limit.tryTake(bytes)) {
             ReferenceCountUtil.safeRelease(payload);
             return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
         }
-        return send(MESSAGE, 0, NO_TIME, payload, new Counted(bytes));
-    }
-
-    /**
-     * As {@link #message(ByteBuf)}. On a connection that is gone the client goes on with it, if so requested.
-     *
-     * @param payload its ownership is taken
-     */
-    Future<Void> message(@Nullable ByteBuf payload, boolean goesOn) {
         LinkOwner client = owner;
-        if (goesOn && client != null && payload != null && isGone()) {
+        if (goesOn && client != null && payload != null && !isUsable()) {
             Promise<Void> outcome = notifier.newPromise();
-            if (client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE)) {
-                return outcome;
+            boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE);
+            if (!hasGone) { // nor can it be sent behind a leave: it would be lost
+                payload.release();
+                outcome.tryFailure(closed("send", new ClosedChannelException()));
             }
+            requests.giveBack(bytes);
+            return outcome;
         }
-        return message(payload);
+        return send(MESSAGE, 0, NO_TIME, payload, new Counted(bytes));
     }
 
     /**
@@ -380,6 +385,11 @@ public final class Messenger extends ChannelDuplexHandler {
     /** Whether nothing can be sent any more. Any thread. */
     public boolean isGone() {
         return closedHere || !channel.isActive();
+    }
+
+    /** Whether a client may begin something here. Any thread. */
+    public boolean isUsable() {
+        return !requests.isLeaving() && !isGone();
     }
 
     /** Sends a refusal, or a failure with text to a peer that does not know refusals: the request was not begun. */
@@ -526,7 +536,7 @@ public final class Messenger extends ChannelDuplexHandler {
         @Override
         void ending() {
             if (counts.getAndSet(false)) {
-                limit.giveBack(bytes);
+                requests.giveBack(bytes);
             }
         }
     }
@@ -557,19 +567,12 @@ public final class Messenger extends ChannelDuplexHandler {
 
     // ---- requests
 
-    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-        return requests.request(message, timeoutNanos, goesOn);
+    /** Those of this end. */
+    public Requests requests() {
+        return requests;
     }
 
-    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-        return requests.requestBytes(message, timeoutNanos, goesOn);
-    }
-
-    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-        return requests.requestBuffer(message, timeoutNanos, goesOn);
-    }
-
-    /** Begins no further request, and ends the connection when the last one has completed. Any thread. */
+    /** Begins nothing further, and ends the connection when the last request has completed. Any thread. */
     public void leave() {
         requests.leave();
     }
@@ -622,10 +625,7 @@ public final class Messenger extends ChannelDuplexHandler {
         long millis = frame.readUnsignedInt();
         String reason = frame.toString(StandardCharsets.UTF_8);
         frame.release();
-        LinkOwner client = owner;
-        if (client != null) {
-            client.leaving(this, TimeUnit.MILLISECONDS.toNanos(millis), reason);
-        }
+        requests.serverLeaves0(TimeUnit.MILLISECONDS.toNanos(millis), reason);
     }
 
     private void refused(long correlation, ByteBuf frame) {

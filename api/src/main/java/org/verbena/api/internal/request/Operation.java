@@ -12,9 +12,12 @@ import org.jspecify.annotations.Nullable;
  */
 public interface Operation<T> {
     Operation<Void> SEND = (messenger, message, timeoutNanos, goesOn) -> messenger.message(message, goesOn);
-    Operation<ByteBuf> REQUEST = Messenger::request;
-    Operation<byte[]> REQUEST_BYTES = Messenger::requestBytes;
-    Operation<ByteBuffer> REQUEST_BUFFER = Messenger::requestBuffer;
+    Operation<ByteBuf> REQUEST =
+            (messenger, message, timeoutNanos, goesOn) -> messenger.requests().request(message, timeoutNanos, goesOn);
+    Operation<byte[]> REQUEST_BYTES = (messenger, message, timeoutNanos, goesOn) ->
+            messenger.requests().requestBytes(message, timeoutNanos, goesOn);
+    Operation<ByteBuffer> REQUEST_BUFFER = (messenger, message, timeoutNanos, goesOn) ->
+            messenger.requests().requestBuffer(message, timeoutNanos, goesOn);
 
     /**
      * Begins. Any thread.

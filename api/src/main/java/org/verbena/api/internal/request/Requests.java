@@ -39,6 +39,9 @@ public final class Requests {
     /** So many requests in a row without a reply say that the server does not answer, not that a request is slow. */
     private static final int MOST_UNANSWERED = 5;
 
+    /** The server has not asked its clients to leave. */
+    private static final long NOT_ASKED = -1;
+
     private final Messenger messenger;
     private final Channel channel;
     private final SendLimit limit;
@@ -53,9 +56,6 @@ public final class Requests {
     private long lastCorrelation;
     private boolean inactive;
 
-    /** Whether the connection takes no more requests, and ends with its last one. */
-    private boolean leaving;
-
     private boolean left;
 
     /** How many requests in a row had no reply in time. */
@@ -66,6 +66,16 @@ public final class Requests {
 
     private @Nullable Future<?> sweep;
     private long sweepNanos;
+
+    /** Whether the connection takes nothing more, and ends with its last request. Written by {@link #leave}. */
+    private volatile boolean leaving;
+
+    // Written by the loop, read by any thread.
+    /** After which time the server may be connected to again, once it has asked its clients to leave. */
+    private volatile long leavingNanos = NOT_ASKED;
+
+    /** Whether there was a request, and no answer to any. */
+    private volatile boolean unproven;
 
     Requests(Messenger messenger, LongAdder lateReplies, SendLimit limit, int most) {
         this.messenger = messenger;
@@ -129,21 +139,40 @@ public final class Requests {
         load.setOpaque(pending.size());
     }
 
-    /** Begins no further request, and ends the connection when the last one has completed. Any thread. */
+    /**
+     * Begins nothing further, and ends the connection when all that it has taken is done. That includes the messages
+     * that count against the limit: a thread that has counted its message before it asks {@link #isLeaving} either
+     * learns that it has to go elsewhere, or is waited for. Any thread.
+     */
     void leave() {
+        leaving = true;
+        onLoop(this::leaveIfIdle0);
+    }
+
+    /** Whether messages have to go elsewhere. Any thread, which has counted its message by then. */
+    boolean isLeaving() {
+        return leaving;
+    }
+
+    /** A message counts no more. Any thread. */
+    void giveBack(int bytes) {
+        limit.giveBack(bytes);
+        if (leaving) {
+            onLoop(this::leaveIfIdle0);
+        }
+    }
+
+    private void onLoop(Runnable step) {
         try {
-            channel.eventLoop().execute(() -> {
-                leaving = true;
-                leaveIfIdle0();
-            });
+            channel.eventLoop().execute(step);
         } catch (RejectedExecutionException ended) {
-            LOG.trace("{}: the event loop has ended, and closed it", channel, ended);
+            LOG.trace("{}: the event loop has ended, and its requests were dropped", channel, ended);
         }
     }
 
     /** The server closes the connection, so that what it has sent before arrives; one that cannot is closed here. */
     private void leaveIfIdle0() {
-        if (!leaving || left || !pending.isEmpty() || inactive) {
+        if (!leaving || left || !pending.isEmpty() || limit.messages() > 0 || inactive) {
             return;
         }
         left = true;
@@ -152,9 +181,24 @@ public final class Requests {
             return;
         }
         messenger.send(Messenger.LEAVE, 0, Unpooled.EMPTY_BUFFER);
-        Future<?> limit =
+        Future<?> wait =
                 channel.eventLoop().schedule(() -> channel.close(), ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
-        channel.closeFuture().addListener(closed -> limit.cancel(false));
+        channel.closeFuture().addListener(closed -> wait.cancel(false));
+    }
+
+    /** After which time the server, which is leaving, may be connected to again; negative if it is not. Any thread. */
+    public long leavingNanos() {
+        return leavingNanos;
+    }
+
+    /** Whether there was a request, and no answer to any. Any thread. */
+    public boolean isUnproven() {
+        return unproven;
+    }
+
+    /** A request was given up, since another connection has answered it sooner. Any thread. */
+    public void countUnanswered() {
+        onLoop(this::countUnanswered0);
     }
 
     private <T> Future<T> start(Request<T> request) {
@@ -209,7 +253,7 @@ public final class Requests {
 
         /** This connection cannot begin it: another one of its client does, or it fails. */
         private void notBegun(Throwable cause) {
-            limit.giveBack(bytes);
+            giveBack(bytes);
             LinkOwner owner = messenger.owner();
             if (!goesOn || owner == null || message == null || !owner.goOn(this, operation(), message, timeoutNanos)) {
                 drop(cause);
@@ -218,7 +262,7 @@ public final class Requests {
 
         /** Fails before anything is sent. */
         private void giveUp(Throwable cause) {
-            limit.giveBack(bytes);
+            giveBack(bytes);
             drop(cause);
         }
 
@@ -240,7 +284,7 @@ public final class Requests {
                 giveUp(new CancellationException("cancelled before it began"));
                 return;
             }
-            if (inactive || leaving) {
+            if (inactive || !messenger.isUsable()) {
                 notBegun(messenger.closed("request", new ClosedChannelException()));
                 return;
             }
@@ -266,6 +310,9 @@ public final class Requests {
         }
 
         private void number0() {
+            if (lastCorrelation == 0) {
+                unproven = true;
+            }
             correlation = ++lastCorrelation & Messenger.CORRELATION_MASK;
             pending.put(correlation, this);
             count0();
@@ -280,7 +327,7 @@ public final class Requests {
         /** Sends it, once it counts against the limit. */
         private void send0(ByteBuf payload, long timeNanos) {
             post0(payload, timeNanos).addListener(sent -> {
-                limit.giveBack(bytes);
+                giveBack(bytes);
                 if (!sent.isSuccess()) {
                     forget0();
                     tryFailure(begun(sent.cause()));
@@ -305,11 +352,7 @@ public final class Requests {
         public boolean cancel(boolean mayInterruptIfRunning) {
             boolean cancelled = super.cancel(mayInterruptIfRunning);
             if (cancelled) {
-                try {
-                    channel.eventLoop().execute(this::forget0);
-                } catch (RejectedExecutionException ended) {
-                    LOG.trace("{}: the event loop has ended, and its requests were dropped", channel, ended);
-                }
+                onLoop(this::forget0);
             }
             return cancelled;
         }
@@ -399,6 +442,9 @@ public final class Requests {
 
     private @Nullable Request<?> awaiting0(long correlation, ByteBuf answer) {
         unanswered = 0;
+        if (unproven) {
+            unproven = false;
+        }
         Request<?> request = pending.get(correlation);
         if (request == null) {
             lateReplies.increment();
@@ -440,13 +486,23 @@ public final class Requests {
                 Duration.ofNanos(retryNanos)));
     }
 
-    /** The server is leaving, and has not begun with it. */
+    /** The server has asked its clients to leave. */
+    void serverLeaves0(long retryNanos, String reason) {
+        LinkOwner owner = messenger.owner();
+        if (owner != null && leavingNanos == NOT_ASKED) {
+            leavingNanos = retryNanos;
+            owner.leaving(messenger, retryNanos, reason);
+        }
+    }
+
+    /** The server is leaving, whether or not it has said so before, and has not begun with it. */
     void refusedLeaving0(long correlation, ByteBuf words) {
+        String reason = ShortForm.printable(words.toString(StandardCharsets.UTF_8));
+        serverLeaves0(0, reason);
         Request<?> request = awaiting0(correlation, words);
         if (request == null) {
             return;
         }
-        String reason = words.toString(StandardCharsets.UTF_8);
         words.release();
         request.forget0();
         request.tryFailure(new ConnectionException.Unavailable("request to " + channel.remoteAddress()

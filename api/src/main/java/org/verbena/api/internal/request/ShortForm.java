@@ -39,7 +39,16 @@ public final class ShortForm {
     /** How many failures the message of all has. */
     private static final int MOST_CAUSES = 5;
 
+    /** How much of a peer's words is logged or thrown, in characters. */
+    private static final int MOST_WORDS_CHARS = 200;
+
     private ShortForm() {}
+
+    /** Words of a peer, as they may be logged or thrown: on one line, and not too many. */
+    public static String printable(String words) {
+        return words.substring(0, Math.min(words.length(), MOST_WORDS_CHARS))
+                .replaceAll("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]", "?");
+    }
 
     /** Checks where to connect to or to listen. */
     public static void checkAddress(String purpose, String host, int port, int leastPort) {

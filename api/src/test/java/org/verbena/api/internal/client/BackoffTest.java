@@ -38,6 +38,16 @@ class BackoffTest {
                 .containsExactly(0L, 1L, 2L, 3L);
     }
 
+    @Test
+    void aServerThatLeavesKeepsNoClientAwayForGood() {
+        long second = TimeUnit.SECONDS.toNanos(1);
+        assertThat(Backoff.DEFAULTS.heedNanos(0)).isZero();
+        assertThat(Backoff.DEFAULTS.heedNanos(59 * second)).isEqualTo(59 * second);
+        assertThat(Backoff.DEFAULTS.heedNanos(TimeUnit.MILLISECONDS.toNanos(0xffff_ffffL)))
+                .isEqualTo(60 * second);
+        assertThat(new Backoff(1, 3600 * second).heedNanos(4000 * second)).isEqualTo(3600 * second);
+    }
+
     /** Clients that lose one server at the same moment: how many attempts it would get in each tenth of a second. */
     @Test
     void clientsThatLoseOneServerDoNotComeBackTogether() {

@@ -1,7 +1,8 @@
-package org.verbena.api.internal.client;
+package org.verbena.api.internal.loop;
 
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -10,7 +11,7 @@ import org.slf4j.LoggerFactory;
  * Calls what the program wants to be called: one after another, in order, on virtual threads, so that it may block. Any
  * thread.
  */
-final class Callbacks {
+public final class Callbacks implements Executor {
     private static final Logger LOG = LoggerFactory.getLogger(Callbacks.class);
 
     private final Queue<Runnable> waiting = new ConcurrentLinkedQueue<>();
@@ -18,10 +19,11 @@ final class Callbacks {
     /** The thread that raises it to 1 starts the thread that empties the queue. */
     private final AtomicInteger count = new AtomicInteger();
 
-    void call(Runnable callback) {
+    @Override
+    public void execute(Runnable callback) {
         waiting.add(callback);
         if (count.getAndIncrement() == 0) {
-            Thread.ofVirtual().name("verbena-client").start(this::run);
+            Thread.ofVirtual().name("verbena-listener").start(this::run);
         }
     }
 
@@ -31,7 +33,7 @@ final class Callbacks {
             try {
                 callback.run();
             } catch (Throwable thrown) {
-                LOG.error("a listener of a client has failed", thrown);
+                LOG.error("a listener has failed", thrown);
             }
         } while (count.decrementAndGet() > 0);
     }
