@@ -22,8 +22,8 @@ import io.netty.buffer.ByteBuf;
  * the next.
  *
  * <p><b>Outcome.</b> A committed message is sent before a {@code close()} completes, as any other. If the connection is
- * lost, or the peer closes it, committed messages may be lost as well, without a report of their own. A program that must
- * know what has arrived asks for replies.
+ * lost, or the peer closes it, committed messages may be lost as well, without a report of their own. A program that
+ * must know what has arrived asks for replies.
  *
  * <p>All methods must be called on the connection's event loop.
  */
