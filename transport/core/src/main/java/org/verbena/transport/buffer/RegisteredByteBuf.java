@@ -67,7 +67,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     private long base;
     private int capacity;
 
-    /** A view of the whole block for {@link #internalNioBuffer}; made when it is first asked for. */
+    /** A view of the whole block, of which {@link #internalNioBuffer} shows a part; made when it is first needed. */
     private @Nullable ByteBuffer internalView;
 
     /** Called once, at the release. Written by the holder before it hands the buffer on. */
@@ -619,7 +619,12 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         if (dst.isReadOnly()) {
             throw new ReadOnlyBufferException();
         }
-        MemorySegment.copy(memory, base + index, MemorySegment.ofBuffer(dst), 0, length);
+        ByteBuffer view = internalView();
+        if (dst.isDirect() && view.limit() >= index + length) {
+            dst.put(dst.position(), view, index, length); // makes no object for the copy, and leaves the view as it is
+        } else {
+            MemorySegment.copy(memory, base + index, MemorySegment.ofBuffer(dst), 0, length);
+        }
         dst.position(dst.position() + length);
         return this;
     }
@@ -732,12 +737,17 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     @Override
     public ByteBuffer internalNioBuffer(int index, int length) {
         checkIndex(index, length);
+        return internalView().clear().position(index).limit(index + length);
+    }
+
+    /** A view of the whole block, with any position and limit. */
+    private ByteBuffer internalView() {
         ByteBuffer view = internalView;
         if (view == null) {
             view = memory.asSlice(base, block.lengthBytes).asByteBuffer();
             internalView = view;
         }
-        return view.clear().position(index).limit(index + length);
+        return view;
     }
 
     @Override
