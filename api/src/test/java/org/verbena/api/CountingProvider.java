@@ -1,7 +1,10 @@
 package org.verbena.api;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.IoEventLoop;
+import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -228,6 +231,20 @@ final class CountingProvider extends DelegatingProvider {
                 note(sources, request.buffers(), request.opcode());
             }
             return inner.post(request);
+        }
+
+        @Override
+        public boolean trySend(long first, long second, ByteBuf rest, int index, int restBytes) {
+            boolean taken = inner.trySend(first, second, rest, index, restBytes);
+            if (taken && restBytes > 0) {
+                for (ByteBuffer part : rest.nioBuffers(index, restBytes)) {
+                    if (part.isDirect()) {
+                        long address = MemorySegment.ofBuffer(part).address();
+                        sources.add(new Stretch(address, part.remaining(), WorkRequest.Opcode.SEND));
+                    }
+                }
+            }
+            return taken;
         }
 
         @Override

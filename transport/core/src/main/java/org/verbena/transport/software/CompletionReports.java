@@ -114,6 +114,11 @@ public final class CompletionReports {
         }
     }
 
+    /** What was copied without a work request has gone: the handler is called at the end of the batch. */
+    public void copiesSent() {
+        isInBatch = true;
+    }
+
     /** Nothing more is reported for now. */
     public void endBatch() {
         if (isInBatch) {

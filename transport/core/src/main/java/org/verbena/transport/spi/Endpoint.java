@@ -1,5 +1,6 @@
 package org.verbena.transport.spi;
 
+import io.netty.buffer.ByteBuf;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.EndpointCapabilities;
@@ -121,6 +122,34 @@ public interface Endpoint {
      * @throws UnsupportedOperationException the device or the peer does not support the operation
      */
     boolean post(WorkRequest request);
+
+    /**
+     * Copies a message behind everything that was posted, without a work request: it takes no slot of the send queue
+     * and has no completion. The peer gets it as a SEND, which leaves at {@link #flush()} at the latest, and before
+     * what is posted after it. Only providers that copy what they send do this, and only if nothing that was posted
+     * still has to go first.
+     *
+     * @param first the first eight bytes of the message, big-endian
+     * @param second the next eight
+     * @param rest what follows these; read during the call only, its indices unchanged
+     * @param index where the rest begins
+     * @param restBytes its length, 0 or more
+     * @return false if the message has to be posted: nothing was sent
+     * @throws RuntimeException as reading the buffer throws it: nothing was sent
+     */
+    default boolean trySend(long first, long second, ByteBuf rest, int index, int restBytes) {
+        return false;
+    }
+
+    /**
+     * Whether what {@link #trySend} has copied counts as sent, as a work request does that has completed. If it does
+     * not after a flush, {@link EndpointHandler#onCompletionsHandled} is called once it does.
+     *
+     * @return false while less has gone than was copied, as before the flush
+     */
+    default boolean hasSentCopies() {
+        return true;
+    }
 
     /**
      * The number of work requests that {@link #post} would accept now.

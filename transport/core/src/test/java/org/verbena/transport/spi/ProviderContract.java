@@ -4,12 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.util.IllegalReferenceCountException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -64,6 +68,9 @@ public abstract class ProviderContract {
         o.receiveDepth = 256;
         o.maxInlineBytes = 128;
     });
+
+    private static final ValueLayout.OfLong BIG_ENDIAN =
+            ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
 
     private static final int LOOPS = 2;
     private static final int PAGE_BYTES = 4096;
@@ -891,6 +898,118 @@ public abstract class ProviderContract {
         Patience.until(
                 "a batch end",
                 () -> pair.client().batchEnds() > 0 && pair.server().batchEnds() > 0);
+    }
+
+    /** A provider that copies does so at once, in the order of all else; another leaves the message to be posted. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 64, 1000, 4000})
+    void copiesMessagesInTheirOrderOrLeavesThemToBePosted(int restBytes) {
+        Pair pair = connectPair();
+        greet(pair);
+        int count = 40;
+        int bytes = 2 * Long.BYTES + restBytes;
+        RegisteredMemory source = region(pair.client(), bytes);
+        fill(source.segment(), 5);
+        RegisteredMemory sink = region(pair.server(), (long) bytes * count, Access.LOCAL_WRITE);
+        pair.server().run(endpoint -> {
+            ScatterGatherList list = new ScatterGatherList(1);
+            for (int i = 0; i < count; i++) {
+                list.clear().add(sink, (long) bytes * i, bytes);
+                assertThat(pair.server().postReceive(endpoint, i, list)).isTrue();
+            }
+            endpoint.flush();
+        });
+        ByteBuf rest = Unpooled.buffer(restBytes + 3).writeZero(3);
+        for (int i = 2 * Long.BYTES; i < bytes; i++) {
+            rest.writeByte(source.segment().get(ValueLayout.JAVA_BYTE, i));
+        }
+        List<Integer> copied = new ArrayList<>();
+        List<Integer> posted = new ArrayList<>();
+        pair.client().run(endpoint -> {
+            int slots = endpoint.freeSendSlots();
+            for (int i = 0; i < count; i++) {
+                // The fourth of each five goes the other way, and what was posted is given to the device now and then.
+                if (i % 5 != 3 && endpoint.trySend(i, ~i, rest, 3, restBytes)) {
+                    assertThat(endpoint.hasSentCopies()).as("before the flush").isFalse();
+                    copied.add(i);
+                } else {
+                    source.segment().set(BIG_ENDIAN, 0, i);
+                    source.segment().set(BIG_ENDIAN, Long.BYTES, ~i);
+                    WorkRequest request = new WorkRequest(1).asSend(100 + i, bytes > 128 ? 0 : WorkRequest.INLINE);
+                    request.buffers().add(source, 0, bytes);
+                    posted.add(i);
+                    assertThat(pair.client().post(endpoint, request)).isTrue();
+                    if (bytes > 128) {
+                        endpoint.flush();
+                    }
+                }
+                if (i % 10 == 9) {
+                    endpoint.flush();
+                }
+            }
+            endpoint.flush();
+            assertThat(slots - endpoint.freeSendSlots()).as("slots").isLessThanOrEqualTo(posted.size());
+        });
+        System.out.println(copied.size() + " of " + count + " messages of " + bytes + " bytes were copied at once");
+        for (int i = 0; i < count; i++) {
+            assertSuccess(pair.server().awaitReceive(), i, bytes);
+            if (bytes <= 128 || copied.contains(i)) {
+                assertThat(sink.segment().get(BIG_ENDIAN, (long) bytes * i)).isEqualTo(i);
+                assertThat(sink.segment().get(BIG_ENDIAN, (long) bytes * i + Long.BYTES))
+                        .isEqualTo(~i);
+            }
+            assertSame(sink, (long) bytes * i + 2 * Long.BYTES, source, 2 * Long.BYTES, restBytes);
+        }
+        for (int i : posted) {
+            assertSent(pair.client().awaitSend(), 100 + i);
+        }
+        Patience.until("what was copied has gone", () -> pair.client().call(Endpoint::hasSentCopies));
+        rest.release();
+    }
+
+    @Test
+    void copiesNothingWithoutAConnection() {
+        Pair pair = connectPair();
+        greet(pair);
+        ByteBuf rest = Unpooled.buffer(1).writeZero(1);
+        pair.client().run(endpoint -> {
+            endpoint.disconnect();
+            assertThat(endpoint.trySend(1, 2, rest, 0, 1)).isFalse();
+        });
+        pair.client().awaitDisconnected();
+        pair.server().awaitDisconnected();
+        pair.client()
+                .run(endpoint -> assertThat(endpoint.trySend(1, 2, rest, 0, 1)).isFalse());
+        rest.release();
+    }
+
+    /** What cannot be read is not sent, and what follows is. */
+    @Test
+    void copiesNothingOfABufferThatCannotBeRead() {
+        Pair pair = connectPair();
+        greet(pair);
+        RegisteredMemory sink = region(pair.server(), 64, Access.LOCAL_WRITE);
+        pair.server().receive(1, sink, 0, 64);
+        ByteBuf gone = Unpooled.buffer(1).writeZero(1);
+        gone.release();
+        ByteBuf rest = Unpooled.buffer(1).writeByte(7);
+        boolean copied = pair.client().call(endpoint -> {
+            try {
+                assertThat(endpoint.trySend(1, 2, gone, 0, 1)).isFalse();
+            } catch (IllegalReferenceCountException expected) {
+                // The provider copies.
+            }
+            endpoint.flush();
+            boolean taken = endpoint.trySend(3, 4, rest, 0, 1);
+            endpoint.flush();
+            return taken;
+        });
+        if (copied) {
+            assertSuccess(pair.server().awaitReceive(), 1, 17);
+            assertThat(sink.segment().get(BIG_ENDIAN, 0)).isEqualTo(3);
+            assertThat(sink.segment().get(ValueLayout.JAVA_BYTE, 16)).isEqualTo((byte) 7);
+        }
+        rest.release();
     }
 
     @Test

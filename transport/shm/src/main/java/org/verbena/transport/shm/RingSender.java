@@ -1,7 +1,9 @@
 package org.verbena.transport.shm;
 
+import io.netty.buffer.ByteBuf;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareMemory;
@@ -21,6 +23,9 @@ import org.verbena.transport.spi.WorkRequest;
 final class RingSender {
     /** A piece of a message that is shorter than this, and not the last, waits for more room in the ring. */
     private static final int LEAST_PIECE_BYTES = 4096;
+
+    /** A request's name that no request in the queue has. */
+    private static final int NO_REQUEST = Integer.MIN_VALUE;
 
     /** What is copied before others have their turn. */
     private static final int TURN_BYTES = 1 << 20;
@@ -48,7 +53,7 @@ final class RingSender {
     /** Others have their turn before more is copied. */
     private boolean pausing;
 
-    /** Copied in this turn. */
+    /** Copied since the last turn. */
     private int turnBytes;
 
     /** Where the last record ends that changes the peer's memory: a read must see that. */
@@ -82,9 +87,9 @@ final class RingSender {
         this.readDepth = readDepth;
     }
 
-    /** Whether there is something that could be done, if there is room. */
+    /** Whether there is something that could be done, if there is room, or that the peer does not see yet. */
     boolean hasWork() {
-        return (next < sends.tail() && !waitsForAnswers()) || !inboundReads.isEmpty();
+        return isUnpublished() || (next < sends.tail() && !waitsForAnswers()) || !inboundReads.isEmpty();
     }
 
     /** Whether the peer has to read on first. */
@@ -149,6 +154,28 @@ final class RingSender {
     }
 
     /**
+     * Copies a message that is in no queue, if nothing has to go before it and there is room for all of it. {@link
+     * #publish} makes it visible.
+     *
+     * @return false if nothing was copied
+     */
+    boolean trySend(long first, long second, ByteBuf rest, int index, int restBytes) {
+        int bytes = 2 * Long.BYTES + restBytes;
+        if (next < sends.tail()
+                || !inboundReads.isEmpty()
+                || turnBytes >= TURN_BYTES
+                || bytes > ring.maxPayloadBytes()
+                || ring.claim(bytes, bytes) < 0) {
+            return false;
+        }
+        ByteBuffer to = ring.payloadBuffer(bytes).putLong(first).putLong(second);
+        rest.getBytes(index, to);
+        ring.commit(Ring.SEND, Ring.FIRST | Ring.LAST, bytes, 0, 0, 0, bytes, id(sends.head()) + NO_REQUEST);
+        turnBytes += bytes;
+        return true;
+    }
+
+    /**
      * Copies as much as there is room for. {@link #publish} makes it visible.
      *
      * @throws RefusedException memory that the peer reads was closed
@@ -157,7 +184,6 @@ final class RingSender {
     void pump() throws RefusedException {
         blocked = false;
         pausing = false;
-        turnBytes = 0;
         while (!blocked && !pausing && !inboundReads.isEmpty()) {
             answer();
             pausing = turnBytes >= TURN_BYTES;
@@ -185,6 +211,7 @@ final class RingSender {
             }
             pausing = turnBytes >= TURN_BYTES;
         }
+        turnBytes = 0;
     }
 
     private void proceed() {
@@ -244,6 +271,11 @@ final class RingSender {
     /** Whether there is more to do at once, but others should have their turn. */
     boolean isPausing() {
         return pausing;
+    }
+
+    /** Whether the peer does not see all that was copied. */
+    boolean isUnpublished() {
+        return ring.isUnpublished();
     }
 
     /** Makes what was copied visible to the peer; false if there is nothing new. */

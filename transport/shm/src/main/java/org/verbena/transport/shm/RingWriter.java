@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.shm.ffm.SharedFile;
@@ -66,6 +67,7 @@ final class RingWriter {
 
     private final PageRemover pages;
     private final MemorySegment memory;
+    private final ByteBuffer buffer;
     private final long control;
     private final long data;
     private final int size;
@@ -101,6 +103,7 @@ final class RingWriter {
     RingWriter(MemorySegment memory, int direction, int ringBytes, PageRemover pages) {
         this.pages = pages;
         this.memory = memory;
+        buffer = memory.asByteBuffer();
         control = Ring.control(direction);
         data = Ring.data(direction, ringBytes);
         size = ringBytes;
@@ -166,6 +169,22 @@ final class RingWriter {
     /** Where the payload of the claimed record goes. */
     long payload() {
         return record + Ring.HEADER_BYTES;
+    }
+
+    /** The same as a buffer, big-endian; valid until the next claim. */
+    ByteBuffer payloadBuffer(int bytes) {
+        int at = (int) payload();
+        return buffer.limit(at + bytes).position(at);
+    }
+
+    /** The most that a record may have. */
+    int maxPayloadBytes() {
+        return maxPayloadBytes;
+    }
+
+    /** Whether there are records that the reader does not see yet. */
+    boolean isUnpublished() {
+        return published != tail;
     }
 
     MemorySegment memory() {

@@ -1,5 +1,6 @@
 package org.verbena.transport.shm;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.IoEventLoop;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -213,6 +214,31 @@ final class ShmEndpoint extends SoftwareEndpoint
     @Override
     public int rendezvousBytes(int peerReceiveBytes) {
         return RENDEZVOUS_BYTES;
+    }
+
+    @Override
+    public boolean trySend(long first, long second, ByteBuf rest, int index, int restBytes) {
+        assert loop.inEventLoop();
+        Rings now = rings;
+        if (!isConnected() || now == null) {
+            return false;
+        }
+        try {
+            boolean taken = now.out.trySend(first, second, rest, index, restBytes);
+            if (taken) {
+                countCompletion(); // of the work that it stands for
+            }
+            return taken;
+        } catch (RingException e) {
+            broken("what this side sends", e);
+            return false;
+        }
+    }
+
+    @Override
+    public boolean hasSentCopies() {
+        Rings now = rings;
+        return now == null || !now.out.isUnpublished();
     }
 
     @Override

@@ -1,5 +1,6 @@
 package org.verbena.transport.soft;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.nio.NioIoOps;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -23,6 +24,9 @@ final class FpduSender {
      * some work.
      */
     static final int COPY_BYTES = 4096;
+
+    /** The longest message that is copied into a batch at once. */
+    private static final int MOST_SENT_BYTES = 20 << 10;
 
     /** What one connection may write before others have their turn. */
     static final long BYTES_PER_TURN = 1024 * 1024;
@@ -50,6 +54,13 @@ final class FpduSender {
     private boolean splitsShortReads;
 
     private @Nullable TxBatch batch;
+
+    /** The batch has messages of {@link #trySend} and was not given to the socket yet. */
+    private boolean filling;
+
+    /** The position where the last of these messages ends. */
+    private long copiedPosition;
+
     private long batchPosition;
     private long writtenPosition;
 
@@ -148,7 +159,7 @@ final class FpduSender {
 
     /** Whether bytes wait for the socket. */
     boolean isBlocked() {
-        return batch != null;
+        return batch != null && !filling;
     }
 
     /** Bytes of the stream that the socket has taken. */
@@ -220,6 +231,53 @@ final class FpduSender {
     }
 
     /**
+     * Puts a message that is in no queue into the next batch, if nothing has to go before it and it fits into one
+     * segment. {@link #pump} writes it.
+     *
+     * @return false if nothing was done
+     */
+    boolean trySend(long first, long second, ByteBuf rest, int index, int restBytes) {
+        int payload = 2 * Long.BYTES + restBytes;
+        if (isBlocked()
+                || !open
+                || responsesOnly
+                || ready != null
+                || current != NO_MESSAGE
+                || next != ring.tail()
+                || !inbound.isEmpty()
+                || payload > Math.min(MOST_SENT_BYTES, maxUlpduBytes - Rdmap.UNTAGGED_HEADER_BYTES + 2)) {
+            return false;
+        }
+        TxBatch to = batch;
+        if (to == null) {
+            to = io.takeIdleBatch(); // none is made, since this keeps it until the flush, whenever that is
+            if (to == null) {
+                return false;
+            }
+            batch = to;
+            filling = true;
+            batchPosition = writtenPosition;
+        }
+        if (!to.hasRoom(Rdmap.UNTAGGED_HEADER_BYTES + payload + Rdmap.MAX_TRAILER_BYTES + 1, 0)) {
+            return false;
+        }
+        to.copyBehind(Rdmap.UNTAGGED_HEADER_BYTES + 2 * Long.BYTES, rest, index, restBytes);
+        int from = to.position();
+        int ulpdu = Rdmap.UNTAGGED_HEADER_BYTES - 2 + payload;
+        untagged(to, ulpdu, Rdmap.SEND, true, 0, Rdmap.QUEUE_SEND, nextSendNumber++, 0);
+        to.staging().putLong(to.position(), first).putLong(to.position() + Long.BYTES, second);
+        to.staged(payload);
+        to.trailer(Rdmap.trailerBytes(ulpdu), crc, from);
+        copiedPosition = batchPosition + to.bytes();
+        return true;
+    }
+
+    /** Whether the socket has taken all of them. */
+    boolean hasSentCopies() {
+        return writtenPosition >= copiedPosition;
+    }
+
+    /**
      * Writes what there is, as far as the socket takes it and the turn's share allows.
      *
      * @return whether there is more to write now, in another turn
@@ -230,13 +288,16 @@ final class FpduSender {
         long budget = BYTES_PER_TURN;
         while (true) {
             TxBatch now = batch;
-            if (now == null) {
+            if (now == null || filling) {
                 if (!open || !hasWork()) {
                     return false;
                 }
-                now = io.takeBatch();
-                batch = now;
-                batchPosition = writtenPosition;
+                if (now == null) {
+                    now = io.takeBatch();
+                    batch = now;
+                    batchPosition = writtenPosition;
+                }
+                filling = false;
                 fill(now);
                 if (now.isEmpty()) {
                     dropBatch();
@@ -270,6 +331,7 @@ final class FpduSender {
         TxBatch now = batch;
         if (now != null) {
             batch = null;
+            filling = false;
             io.returnBatch(now);
         }
     }

@@ -1,5 +1,6 @@
 package org.verbena.transport.soft;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.IoEventLoop;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -176,6 +177,22 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         return prepare(
                 (InetSocketAddress) with.channel().getLocalAddress(),
                 options.sharedReceiveQueue() ? with.io().sharedReceiveQueue() : null);
+    }
+
+    @Override
+    public boolean trySend(long first, long second, ByteBuf rest, int index, int restBytes) {
+        assert loop.inEventLoop();
+        boolean taken = isConnected() && requireStream().out.trySend(first, second, rest, index, restBytes);
+        if (taken) {
+            countCompletion(); // of the work that it stands for
+        }
+        return taken;
+    }
+
+    @Override
+    public boolean hasSentCopies() {
+        FpduSender out = sender();
+        return out == null || out.hasSentCopies();
     }
 
     @Override
@@ -405,7 +422,11 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
             requireSetup().onWritable(requireSocket());
         } else if (isConnected() && !isInTurn()) {
             beginTurn();
+            boolean waited = !hasSentCopies();
             pumpNow();
+            if (waited && hasSentCopies()) {
+                reports.copiesSent();
+            }
             leaveTurn();
         }
     }

@@ -20,7 +20,7 @@ final class SoftIoHandler extends SoftwareIoHandler {
     static final int READ_BYTES = 256 * 1024;
 
     /** Batches kept for the next write. */
-    private static final int MAX_IDLE_BATCHES = 4;
+    static final int MAX_IDLE_BATCHES = 4;
 
     private final SoftOptions options;
     private final TurnContext turnContext = new TurnContext();
@@ -176,9 +176,14 @@ final class SoftIoHandler extends SoftwareIoHandler {
         return crc;
     }
 
+    /** An empty batch that was there. */
+    @Nullable TxBatch takeIdleBatch() {
+        return idleBatches.pollLast();
+    }
+
     /** An empty batch. */
     TxBatch takeBatch() {
-        TxBatch batch = idleBatches.pollLast();
+        TxBatch batch = takeIdleBatch();
         return batch == null ? new TxBatch() : batch;
     }
 

@@ -1,5 +1,6 @@
 package org.verbena.transport.soft;
 
+import io.netty.buffer.ByteBuf;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -120,6 +121,19 @@ final class TxBatch {
     void copy(MemorySegment from, long at, int count) {
         MemorySegment.copy(from, at, stagingSegment, position, count);
         staged(count);
+    }
+
+    /**
+     * Copies payload to where it will be once the header in front of it is staged. It is not counted.
+     *
+     * @param from where it is; its indices stay as they are
+     * @param at from which index
+     * @param count how much
+     * @param headerBytes of the header
+     */
+    void copyBehind(int headerBytes, ByteBuf from, int at, int count) {
+        int to = position + headerBytes;
+        from.getBytes(at, checked.limit(to + count).position(to));
     }
 
     /**

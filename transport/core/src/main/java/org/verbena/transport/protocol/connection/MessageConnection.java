@@ -340,8 +340,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             if (parts.handshake.isOver()) {
                 parts.outflow.post(current);
             }
-            if (flushes && parts.ledger.takeStaged()) {
-                current.flush();
+            if (flushes) {
+                parts.outflow.flush(current);
             }
         } catch (Throwable e) {
             threw(e);
@@ -716,8 +716,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 parts.control.post(endpoint);
             }
         }
-        if (parts.ledger.takeStaged()) {
-            endpoint.flush();
+        if (parts.outflow.flush(endpoint) && (parts.life.isClosing() || !parts.outbox.isNoneWaiting())) {
+            parts.settling.pumpAgain(); // CLOSE, or what waited for their memory
         }
         parts.counters.present(Math.max(0, parts.credits.available()), parts.credits.outstandingGrant());
         parts.counters.queued(parts.outbox.queuedBytes());

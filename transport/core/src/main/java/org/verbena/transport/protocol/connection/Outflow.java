@@ -82,6 +82,17 @@ final class Outflow {
         return posting;
     }
 
+    /**
+     * Gives the endpoint what is staged. Messages that it has copied have their outcomes once they have gone. Returns
+     * whether some of them have, so that something else may go.
+     */
+    boolean flush(Endpoint endpoint) {
+        if (ledger.takeStaged()) {
+            endpoint.flush();
+        }
+        return endpoint.hasSentCopies() && outbox.endHold();
+    }
+
     private void postWaiting(Endpoint endpoint) {
         Operation operation = outbox.firstWaiting();
         while (operation != null) {
@@ -97,6 +108,9 @@ final class Outflow {
                 if (operation.kind == Operation.Kind.MESSAGE && framer.hasBegun(operation)) {
                     throw e;
                 }
+            }
+            if (ledger.takeCopied()) {
+                outbox.hold(operation);
             }
             if (obstacle != Obstacle.NONE) {
                 if (obstacle == Obstacle.MEMORY && !ledger.hasCopiesOut()) {

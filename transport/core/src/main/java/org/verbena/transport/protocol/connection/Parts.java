@@ -184,6 +184,7 @@ final class Parts {
                 && handshake.isOver()
                 && outbox.isNoneWaiting()
                 && outbox.isWritable()
+                && !outbox.isHeld()
                 && !ledger.isStaged()
                 && inbox.isEmpty()
                 && !control.lacksSlot()

@@ -110,23 +110,29 @@ public final class ClaimedFrames {
         int count = frame.claimed;
         boolean isPacked = count > 1;
         int lengthsBytes = isPacked ? count * Wire.PACKED_LENGTH_BYTES : 0;
+        ByteBuf owned = SendMemory.messageOf(frame);
         if (frame.claimRoomBytes != FULL) {
             frame.claimRoomBytes = FULL;
             frame.index -= lengthsBytes;
             if (isPacked && frame.index > 0) {
-                ByteBuf owned = SendMemory.messageOf(frame);
                 owned.setBytes(frame.index, owned, 0, lengthsBytes);
             }
         }
         int payloadBytes = lengthsBytes + frame.totalBytes;
+        int type = isPacked ? Wire.PACKED : Wire.MESSAGE;
+        int length = isPacked ? count : frame.totalBytes;
+        boolean moreFollows = frame.next != null;
+        if (frames.tryCopyMessage(endpoint, type, length, owned, frame.index, payloadBytes, moreFollows)) {
+            frame.framePosted(frame.totalBytes, true);
+            return Obstacle.NONE;
+        }
         // Nobody waits for its completion.
         WorkRequest request = ledger.describeSend(Wire.HEADER_BYTES + payloadBytes, false);
         ledger.gatherSlot(Wire.HEADER_BYTES);
         if (memory.gatherPooled(frame, payloadBytes, 1, request.buffers()) != payloadBytes) {
             throw new IllegalStateException("a send buffer is not one piece of memory registered with this device");
         }
-        frames.writeMessageHeader(
-                isPacked ? Wire.PACKED : Wire.MESSAGE, isPacked ? count : frame.totalBytes, frame.next != null);
+        frames.writeMessageHeader(type, length, moreFollows);
         boolean isDone = request.workId() == SendLedger.UNTRACKED;
         if (!frames.postMessage(endpoint, isDone ? null : frame)) {
             return Obstacle.SLOT;

@@ -9,12 +9,20 @@ import org.verbena.transport.protocol.receiving.ReceiveWindow;
 import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
 import org.verbena.transport.protocol.rendezvous.RendezvousSender;
 import org.verbena.transport.protocol.sending.FrameSender;
+import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.sending.SendLedger;
 import org.verbena.transport.protocol.sending.SendMemory;
 import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.spi.Endpoint;
 
 /** Frames begin with a header, and what is large may be advertised instead of sent. */
 abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamFramer {
+    /**
+     * A longer message is given to the endpoint as it is, for one that need not copy it: where one must, a copy costs
+     * more than a work request then.
+     */
+    private static final int MOST_COPIED_BYTES = 4096;
+
     final Handshake handshake;
     final RendezvousSender sender;
     private final RendezvousReceiver receiver;
@@ -38,6 +46,27 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
     @Override
     public final void prepare(EndpointCapabilities capabilities) {
         maxSges = capabilities.maxSges();
+    }
+
+    /** Gives all of a message to an endpoint that copies it at once; false if it has to be posted. */
+    final boolean tryCopy(Endpoint endpoint, Operation operation, boolean moreFollows) {
+        int bytes = operation.totalBytes;
+        if (bytes > MOST_COPIED_BYTES
+                || bytes > operation.remainingBytes
+                || bytes > handshake.peerPayloadBytes()
+                || !frames.tryCopyMessage(
+                        endpoint,
+                        Wire.MESSAGE,
+                        bytes,
+                        SendMemory.messageOf(operation),
+                        operation.index,
+                        bytes,
+                        moreFollows)) {
+            return false;
+        }
+        memory.countCopy(operation, bytes, maxSges - 1);
+        operation.framePosted(bytes, true);
+        return true;
     }
 
     /**

@@ -83,7 +83,7 @@ public final class MessageFramer extends HeadedFramer {
                 return obstacle;
             }
         }
-        return postFragment(endpoint, operation);
+        return tryCopy(endpoint, operation, operation.next != null) ? Obstacle.NONE : postFragment(endpoint, operation);
     }
 
     private Obstacle postFragment(Endpoint endpoint, Operation operation) {

@@ -84,10 +84,10 @@ final class PackedFrames {
         boolean isInSlot = payload <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
         ledger.describeMessage(Wire.HEADER_BYTES + payload);
         ByteBuf target;
-        int at = 0;
+        int start = 0;
         if (isInSlot) {
             target = ledger.slots();
-            at = ledger.slotOffset() + Wire.HEADER_BYTES;
+            start = ledger.slotOffset() + Wire.HEADER_BYTES;
             ledger.gatherSlot(Wire.HEADER_BYTES + payload);
         } else {
             ledger.gatherSlot(Wire.HEADER_BYTES);
@@ -96,6 +96,7 @@ final class PackedFrames {
                 return Obstacle.MEMORY;
             }
         }
+        int at = start;
         for (Operation next = first; next != null && next != behind; next = next.next) {
             target.setInt(at, next.totalBytes);
             at += Wire.PACKED_LENGTH_BYTES;
@@ -107,10 +108,15 @@ final class PackedFrames {
             ledger.dropStaged();
             return Obstacle.MEMORY;
         }
-        frames.writeMessageHeader(Wire.PACKED, count, behind != null);
-        boolean isDone = ledger.isDoneWhenPosted(isInSlot);
-        if (!frames.postMessage(endpoint, isDone ? null : first)) {
-            return Obstacle.SLOT;
+        boolean isDone = frames.tryCopyMessage(endpoint, Wire.PACKED, count, target, start, payload, behind != null);
+        if (isDone) {
+            ledger.dropStaged();
+        } else {
+            isDone = ledger.isDoneWhenPosted(isInSlot);
+            frames.writeMessageHeader(Wire.PACKED, count, behind != null);
+            if (!frames.postMessage(endpoint, isDone ? null : first)) {
+                return Obstacle.SLOT;
+            }
         }
         // Counted, since a listener of frames may have sent more meanwhile.
         Operation next = first;

@@ -88,8 +88,13 @@ public final class StreamFramer extends HeadedFramer {
     private Obstacle postSegment(Endpoint endpoint, Operation first) {
         int wanted = segmentBytes(first);
         boolean single = wanted <= first.remainingBytes;
+        if (single && wanted == first.totalBytes && tryCopy(endpoint, first, isMoreBehind(first, wanted))) {
+            return Obstacle.NONE;
+        }
         int payload = wanted;
         boolean inSlot = wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
+        ByteBuf copy = null;
+        int copyIndex = 0;
         if (!inSlot && (single || wanted > COALESCED_BYTES)) {
             ledger.describeMessage(Wire.HEADER_BYTES + wanted);
             ledger.gatherSlot(Wire.HEADER_BYTES);
@@ -97,22 +102,31 @@ public final class StreamFramer extends HeadedFramer {
         }
         if (inSlot) {
             ledger.describeMessage(Wire.HEADER_BYTES + wanted);
-            memory.copySegment(first, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
+            copy = ledger.slots();
+            copyIndex = ledger.slotOffset() + Wire.HEADER_BYTES;
+            memory.copySegment(first, copy, copyIndex, wanted);
             ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
         } else if ((!single && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
             payload = wanted;
             ledger.describeMessage(Wire.HEADER_BYTES + wanted);
             ledger.gatherSlot(Wire.HEADER_BYTES);
-            ByteBuf copy = ledger.stage(endpoint, wanted);
+            copy = ledger.stage(endpoint, wanted);
             if (copy == null) {
                 return Obstacle.MEMORY;
             }
             memory.copySegment(first, copy, 0, wanted);
         }
-        frames.writeMessageHeader(Wire.MESSAGE, payload, isMoreBehind(first, payload));
-        boolean isDone = ledger.isDoneWhenPosted(inSlot);
-        if (!frames.postMessage(endpoint, isDone ? null : first)) {
-            return Obstacle.SLOT;
+        boolean moreBehind = isMoreBehind(first, payload);
+        boolean isDone = copy != null
+                && frames.tryCopyMessage(endpoint, Wire.MESSAGE, payload, copy, copyIndex, payload, moreBehind);
+        if (isDone) {
+            ledger.dropStaged();
+        } else {
+            isDone = ledger.isDoneWhenPosted(inSlot);
+            frames.writeMessageHeader(Wire.MESSAGE, payload, moreBehind);
+            if (!frames.postMessage(endpoint, isDone ? null : first)) {
+                return Obstacle.SLOT;
+            }
         }
         int messages = segmentPosted(first, payload, isDone);
         if (!isDone) {

@@ -416,6 +416,18 @@ public final class MessageBuffers {
     }
 
     /**
+     * In how many pieces of memory that is registered in this domain a stretch of a buffer lies.
+     *
+     * @param buffer any buffer
+     * @param index where to begin
+     * @param lengthBytes how long it is
+     * @return -1 if not all of it is registered
+     */
+    public int pieces(ByteBuf buffer, int index, int lengthBytes) {
+        return RegisteredByteBuf.countSges(buffer, index, lengthBytes, domain);
+    }
+
+    /**
      * Adds the registered memory behind a stretch of a buffer, through slices and composites, as far as it is
      * registered in this domain and the SGEs suffice.
      *

@@ -42,14 +42,61 @@ public final class FrameSender {
         asks = asking;
         ByteBuf memory = ledger.slots();
         int offset = ledger.slotOffset();
-        memory.setLong(
-                offset,
-                (long) type << 56
-                        | header.flags()
-                        | (asking ? (long) Wire.ASKS << 48 : 0)
-                        | (long) credits.controlForHeader() << 32
-                        | Integer.toUnsignedLong(credits.grantForHeader()));
-        memory.setLong(offset + 8, (long) header.rendezvousTotal() << 32 | Integer.toUnsignedLong(length));
+        memory.setLong(offset, firstOfHeader(type, asking));
+        memory.setLong(offset + 8, secondOfHeader(length));
+    }
+
+    private long firstOfHeader(int type, boolean asking) {
+        return (long) type << 56
+                | header.flags()
+                | (asking ? (long) Wire.ASKS << 48 : 0)
+                | (long) credits.controlForHeader() << 32
+                | Integer.toUnsignedLong(credits.grantForHeader());
+    }
+
+    private long secondOfHeader(int length) {
+        return (long) header.rendezvousTotal() << 32 | Integer.toUnsignedLong(length);
+    }
+
+    /**
+     * Gives a frame of the message class to an endpoint that copies it at once: it takes a grant, and is done. The
+     * indices of the payload's buffer stay as they are.
+     *
+     * @param moreFollows whether there is something to send behind this frame
+     * @return false if the frame has to be posted
+     */
+    public boolean tryCopyMessage(
+            Endpoint endpoint,
+            int type,
+            int length,
+            ByteBuf payload,
+            int index,
+            int payloadBytes,
+            boolean moreFollows) {
+        boolean asking = credits.asksWithMessage(moreFollows);
+        Frame frame = null;
+        if (tap.isOn()) {
+            writeHeader(type, length, asking);
+            frame = tap.staged(ledger, Wire.HEADER_BYTES + payloadBytes);
+        }
+        if (!endpoint.trySend(firstOfHeader(type, asking), secondOfHeader(length), payload, index, payloadBytes)) {
+            return false;
+        }
+        asks = asking;
+        ledger.copied();
+        sent(frame);
+        credits.messageFrameSent();
+        return true;
+    }
+
+    private void sent(@Nullable Frame frame) {
+        counters.frameSent();
+        credits.headerSent();
+        if (asks) {
+            credits.hasAsked();
+        }
+        header.headerSent();
+        tap.sent(frame);
     }
 
     /** Stages the frame that the request describes, its header written; returns whether it was taken. */
@@ -58,13 +105,7 @@ public final class FrameSender {
         if (!ledger.post(endpoint, owner)) {
             return false;
         }
-        counters.frameSent();
-        credits.headerSent();
-        if (asks) {
-            credits.hasAsked();
-        }
-        header.headerSent();
-        tap.sent(frame);
+        sent(frame);
         return true;
     }
 

@@ -20,12 +20,20 @@ public final class FrameTap {
         listener = value;
     }
 
+    /** Whether frames are to be described. */
+    boolean isOn() {
+        return listener != null;
+    }
+
     /** Describes the frame that is about to be posted; null if nobody listens. */
     @Nullable Frame staged(SendLedger ledger) {
-        if (listener == null) {
-            return null;
-        }
-        int frameBytes = (int) ledger.request().buffers().totalBytes();
+        return listener == null
+                ? null
+                : staged(ledger, (int) ledger.request().buffers().totalBytes());
+    }
+
+    /** Describes a frame whose header is in the next work request's slot. */
+    Frame staged(SendLedger ledger, int frameBytes) {
         return raw ? Frame.raw(frameBytes) : Frame.read(ledger.slots(), ledger.slotOffset(), frameBytes);
     }
 

@@ -49,6 +49,8 @@ public final class Outbox {
     private boolean outputEnded;
 
     private boolean writable;
+    /** The first message whose copy may not have gone: it and those behind it have no outcome before it has. */
+    private @Nullable Operation heldFrom;
 
     /**
      * Creates an empty one.
@@ -261,9 +263,31 @@ public final class Outbox {
         failedTail = operation;
     }
 
+    /** The endpoint has copied a frame with bytes of this message first, which may not have gone. */
+    public void hold(Operation first) {
+        if (heldFrom == null) {
+            heldFrom = first;
+        }
+    }
+
+    /** Whether what was copied had not gone when that was last looked at. */
+    public boolean isHeld() {
+        return heldFrom != null;
+    }
+
+    /** What was copied has gone. Returns whether messages have their outcomes for that reason. */
+    public boolean endHold() {
+        boolean completes = heldFrom != null && heldFrom == messagesHead && heldFrom.done;
+        heldFrom = null;
+        if (completes) {
+            completeMessages();
+        }
+        return completes;
+    }
+
     /** Messages come to their outcomes in the order in which they were given. */
     private void completeMessages() {
-        while (messagesHead != null && messagesHead.done) {
+        while (messagesHead != null && messagesHead.done && messagesHead != heldFrom) {
             Operation operation = messagesHead;
             messagesHead = operation.nextMessage;
             if (messagesHead == null) {
@@ -322,14 +346,15 @@ public final class Outbox {
         boolean lost = false;
         for (Operation operation = messagesHead; operation != null; operation = operation.nextMessage) {
             // What follows a lost message was not delivered either, wherever it is now.
+            lost |= !operation.done || operation == heldFrom;
             if (!operation.done || (lost && operation.failure == null)) {
-                lost = true;
                 operation.done = true;
                 operation.failure = cause.apply(operation);
             }
         }
         failOneSided(posted, cause);
         failOneSided(unposted, cause);
+        heldFrom = null;
         completeMessages();
     }
 

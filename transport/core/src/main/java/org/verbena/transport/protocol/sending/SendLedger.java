@@ -70,6 +70,7 @@ public final class SendLedger {
     private long tail;
     private int inlineBytes;
     private boolean staged;
+    private boolean copied;
     private int copiesOut;
     private int takenMessages;
     private int readsOut;
@@ -355,6 +356,19 @@ public final class SendLedger {
         if (messages.length > 0) {
             messages[(int) (tail - 1) & mask] = count;
         }
+    }
+
+    /** The endpoint was given a frame without a work request, which waits for a flush. */
+    void copied() {
+        staged = true;
+        copied = !completesPosted;
+    }
+
+    /** Whether messages of a frame that was copied are not done before it has gone; from now on none are. */
+    public boolean takeCopied() {
+        boolean was = copied;
+        copied = false;
+        return was;
     }
 
     /** Whether something is staged that the device was not given. */

@@ -164,6 +164,16 @@ public final class SendMemory {
         return true;
     }
 
+    /**
+     * The endpoint has copied the message's next bytes, as it would any: counts those that had to be copied anyway.
+     */
+    public void countCopy(Operation operation, int lengthBytes, int maxSges) {
+        int pieces = buffers.pieces(messageOf(operation), operation.index, lengthBytes);
+        if (pieces < 0 || pieces > maxSges) {
+            counters.copied(lengthBytes);
+        }
+    }
+
     /** Copies the message's next bytes behind the header in the work request's slot. */
     public void copyToSlot(Operation operation, int lengthBytes) {
         messageOf(operation)

@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.sun.management.ThreadMXBean;
 import io.netty.buffer.ByteBuf;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -47,11 +50,24 @@ class MessageConnectionAllocationTest {
 
     /** One at a time, and several that share frames. */
     @ParameterizedTest
-    @CsvSource({"1, false", "4, false", "40, false", "1, true", "4, true", "200, true"})
+    @CsvSource({
+        "1, false, false",
+        "4, false, false",
+        "40, false, false",
+        "1, false, true",
+        "4, false, true",
+        "200, false, true",
+        "1, true, false",
+        "4, true, false",
+        "40, true, false",
+        "40, true, true"
+    })
     @Timeout(240)
-    void anEchoedMessageAllocatesNothing(int together, boolean claims) {
+    void anEchoedMessageAllocatesNothing(int together, boolean copies, boolean claims) {
         left.peer = right;
         right.peer = left;
+        left.copies = copies;
+        right.copies = copies;
         MessageOptions options = MessageOptions.DEFAULTS.withReceives(32, 1024);
         OperationCallback outcome = (context, cause) -> {
             assert cause == null;
@@ -94,6 +110,11 @@ class MessageConnectionAllocationTest {
         assertThat(outcomes).isEqualTo(claims ? 0 : 2 * echoes);
         assertThat(client.statistics().framesSent()).as("frames").isLessThan(together == 1 ? 2L * echoes : echoes / 2);
         assertThat(perMessage).isLessThanOrEqualTo(NOISE_BYTES);
+        if (copies) {
+            assertThat(left.posted)
+                    .as("work requests: HELLO, and those for grants")
+                    .isLessThan(echoes / 1000);
+        }
     }
 
     private static void claim(MessageConnection connection, ByteBuf message) {
@@ -176,6 +197,8 @@ class MessageConnectionAllocationTest {
     /** Moves a send's bytes when it is posted; completions wait in arrays. */
     private final class Loopback implements Endpoint {
         private static final int DEPTH = 64;
+        private static final ValueLayout.OfLong HEADER =
+                ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
         private static final EndpointCapabilities CAPABILITIES = EndpointCapabilities.MINIMAL.with(o -> {
             o.sendDepth = DEPTH;
             o.receiveDepth = DEPTH;
@@ -198,6 +221,15 @@ class MessageConnectionAllocationTest {
         private final long[] sendIds = new long[DEPTH];
         private int sendHead;
         private int sendTail;
+
+        private final ByteBuffer scratch = ByteBuffer.allocateDirect(4096);
+        private final MemorySegment scratchSegment = MemorySegment.ofBuffer(scratch);
+
+        /** It copies messages without work requests. */
+        private boolean copies;
+
+        /** Work requests. */
+        private int posted;
 
         boolean poll() {
             boolean found = sendHead != sendTail || receiveHead != receivedTail;
@@ -225,6 +257,7 @@ class MessageConnectionAllocationTest {
 
         @Override
         public boolean post(WorkRequest request) {
+            posted++;
             int at = peer.receivedTail++ % DEPTH;
             assertThatThereIsOne();
             ScatterGatherList list = request.buffers();
@@ -247,6 +280,23 @@ class MessageConnectionAllocationTest {
             if (peer.receivedTail - peer.receiveTail > 0) {
                 throw new AssertionError("receiver not ready");
             }
+        }
+
+        @Override
+        public boolean trySend(long first, long second, ByteBuf rest, int index, int restBytes) {
+            if (!copies) {
+                return false;
+            }
+            int at = peer.receivedTail++ % DEPTH;
+            assertThatThereIsOne();
+            MemorySegment to = peer.receiveRegions[at].segment();
+            long offset = peer.receiveOffsets[at];
+            to.set(HEADER, offset, first);
+            to.set(HEADER, offset + Long.BYTES, second);
+            rest.getBytes(index, scratch.clear().limit(restBytes));
+            MemorySegment.copy(scratchSegment, 0, to, offset + 2 * Long.BYTES, restBytes);
+            peer.receivedBytes[at] = 2 * Long.BYTES + restBytes;
+            return true;
         }
 
         @Override

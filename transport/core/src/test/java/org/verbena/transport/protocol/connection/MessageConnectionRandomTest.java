@@ -114,6 +114,10 @@ class MessageConnectionRandomTest {
             this.arena = arena;
             boolean iwarp = random.nextBoolean();
             network = new SimulatedNetwork(random, device(iwarp), device(iwarp));
+            network.left.copies = random.nextBoolean();
+            network.right.copies = random.nextBoolean();
+            network.left.keepsCopies = network.left.copies && random.nextBoolean();
+            network.right.keepsCopies = network.right.copies && random.nextBoolean();
             largest = 1 << random.nextInt(16);
             stream = random.nextInt(3) == 0;
             left = party("left", Role.INITIATOR, network.left);

@@ -1,9 +1,11 @@
 package org.verbena.transport.protocol.connection;
 
+import io.netty.buffer.ByteBuf;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -77,6 +79,21 @@ final class SimulatedEndpoint implements Endpoint {
     /** The number of posts that are refused from now on, as by a full queue. */
     int refusals;
 
+    /** It copies messages at once, without work requests, as the software providers do. */
+    boolean copies;
+
+    /** Messages that it has copied. */
+    int copied;
+
+    /** Now and then it keeps copies at a flush, as a TCP that takes no more. */
+    boolean keepsCopies;
+
+    /** What was copied has not gone. */
+    boolean copiesKept;
+
+    /** It does not go by itself either. */
+    boolean copiesHeld;
+
     /** Given each work request before it is accepted; may be null. */
     Consumer<WorkRequest> onPost = request -> {};
 
@@ -130,12 +147,31 @@ final class SimulatedEndpoint implements Endpoint {
         final List<Integer> lengths = new ArrayList<>();
         final boolean heldByPoster;
         final boolean isUnsignalled;
+        /** It is no work request: it has neither a slot nor a completion. */
+        final boolean isCopied;
+
         int total;
         byte @Nullable [] bytes;
         boolean done;
         WorkStatus status = WorkStatus.SUCCESS;
 
+        Work(byte[] copy) {
+            opcode = WorkRequest.Opcode.SEND;
+            workId = 0;
+            remoteAddress = 0;
+            remoteKey = 0;
+            immediateData = 0;
+            compareOrAdd = 0;
+            swap = 0;
+            heldByPoster = true;
+            isUnsignalled = true;
+            isCopied = true;
+            total = copy.length;
+            bytes = copy;
+        }
+
         Work(WorkRequest request) {
+            isCopied = false;
             opcode = request.opcode();
             workId = request.workId();
             remoteAddress = request.remoteAddress();
@@ -355,6 +391,9 @@ final class SimulatedEndpoint implements Endpoint {
             if (!responses.isEmpty() && !responsesHeld) {
                 into.add(this::respond);
             }
+            if (copiesKept && !copiesHeld) {
+                into.add(this::sendCopies);
+            }
         }
         if (device.iwarp() && !draining && peer.draining && !wire.isEmpty() && !peer.wire.isEmpty()) {
             // TCP answers data for a closed socket with a reset, which discards what has not been read.
@@ -533,6 +572,9 @@ final class SimulatedEndpoint implements Endpoint {
     private void emit() {
         while (!executing.isEmpty() && executing.element().done) {
             Work work = executing.remove();
+            if (work.isCopied) {
+                continue;
+            }
             unsignalled.add(() -> {
                 work.release();
                 sendsOut--;
@@ -690,6 +732,34 @@ final class SimulatedEndpoint implements Endpoint {
     }
 
     @Override
+    public boolean trySend(long first, long second, ByteBuf rest, int index, int restBytes) {
+        if (!copies || !connected || draining || stagedSends.stream().anyMatch(work -> !work.isCopied)) {
+            return false;
+        }
+        if (refusals > 0) {
+            refusals--;
+            return false;
+        }
+        byte[] all = new byte[2 * Long.BYTES + restBytes];
+        ByteBuffer to = ByteBuffer.wrap(all).putLong(first).putLong(second);
+        rest.getBytes(index, to);
+        stagedSends.add(new Work(all));
+        copied++;
+        return true;
+    }
+
+    /** What was copied has gone, which the handler learns at the end of a batch. */
+    void sendCopies() {
+        copiesKept = false;
+        sendCompletions.add(() -> {});
+    }
+
+    @Override
+    public boolean hasSentCopies() {
+        return !copiesKept;
+    }
+
+    @Override
     public int freeSendSlots() {
         slotQueries++;
         return device.sendDepth() - sendsOut;
@@ -698,6 +768,9 @@ final class SimulatedEndpoint implements Endpoint {
     @Override
     public void flush() {
         flushes++;
+        if (keepsCopies && !draining && network.random.nextInt(4) == 0) {
+            copiesKept = true;
+        }
         // The worst order: sends are out before receives.
         sends.addAll(stagedSends);
         stagedSends.clear();
