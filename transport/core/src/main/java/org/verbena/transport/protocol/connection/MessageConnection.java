@@ -266,7 +266,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 options.framing() != Framing.STREAM && operation.totalBytes > parts.handshake.maxOutboundBytes();
         operation.failure = tooLarge ? Framer.tooLarge(operation, parts.handshake.maxOutboundBytes()) : null;
         parts.outbox.submit(operation);
-        settle(false);
+        parts.settling.reportRefusal();
     }
 
     /**

@@ -120,6 +120,13 @@ final class Settling {
         }
     }
 
+    /** Something was submitted: unless it was refused, nothing has changed that anybody must know. */
+    void reportRefusal() {
+        if (outbox.hasOutcome()) {
+            settle(false);
+        }
+    }
+
     /** Reports the next deadline if it is earlier than the one that the listener knows. */
     private boolean reportDeadline() {
         timeouts.update();

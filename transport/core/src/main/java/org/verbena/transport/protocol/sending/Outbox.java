@@ -375,6 +375,11 @@ public final class Outbox {
         }
     }
 
+    /** Whether a callback is due. */
+    public boolean hasOutcome() {
+        return outcomesHead != null;
+    }
+
     /** Calls the callback that is due next; false if there is none. */
     public boolean reportOutcome() {
         Operation operation = outcomesHead;
