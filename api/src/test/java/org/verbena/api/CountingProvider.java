@@ -222,6 +222,16 @@ final class CountingProvider extends DelegatingProvider {
         }
 
         @Override
+        public void takeReceivesInAnyOrder() {
+            inner.takeReceivesInAnyOrder();
+        }
+
+        @Override
+        public boolean hasSentCopies() {
+            return inner.hasSentCopies();
+        }
+
+        @Override
         public boolean post(WorkRequest request) {
             if (request.opcode() == WorkRequest.Opcode.READ) {
                 note(sinks, request.buffers(), WorkRequest.Opcode.READ);

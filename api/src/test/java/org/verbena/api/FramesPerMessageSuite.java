@@ -13,6 +13,8 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -22,12 +24,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.spi.Patience;
 
-/** What goes over the wire besides the messages themselves. */
+/** What goes over the wire besides the messages themselves, and how much memory they go through. */
 @Timeout(240)
 public abstract class FramesPerMessageSuite {
     private static final int MESSAGE_BYTES = 64;
     private static final double MOST_FRAMES = 1.1;
     private static final int TOGETHER = 64;
+    /** Receives are posted again a few at a time, and the first ones before there was any other. */
+    private static final int MOST_PLACES = 6;
+
     private static final double MOST_FRAMES_TOGETHER = 0.2;
 
     /** Which provider. */
@@ -110,6 +115,35 @@ public abstract class FramesPerMessageSuite {
         }
     }
 
+    /** So the processor's caches have it: the receive that was posted last takes the next message. */
+    @Test
+    void messagesOneAtATimeComeInTheSameMemory() throws Exception {
+        int rounds = 300;
+        Queue<Channel> accepted = new ConcurrentLinkedQueue<>();
+        Requests requests = new Requests(rounds);
+        try (RdmaEventLoopGroup servers = new RdmaEventLoopGroup(provider(), 1);
+                RdmaEventLoopGroup clients = new RdmaEventLoopGroup(provider(), 1)) {
+            Channel server = new ServerBootstrap()
+                    .group(servers)
+                    .channel(RdmaServerChannel.class)
+                    .childHandler(new Echo(accepted))
+                    .bind("127.0.0.1", 0)
+                    .sync()
+                    .channel();
+            Channel channel = new Bootstrap()
+                    .group(clients)
+                    .channel(RdmaChannel.class)
+                    .handler(requests)
+                    .connect("127.0.0.1", ((InetSocketAddress) server.localAddress()).getPort())
+                    .sync()
+                    .channel();
+            channel.eventLoop().execute(() -> Requests.send(channel));
+            Patience.until("all replies", () -> requests.replies.get() == rounds);
+            System.out.printf("%s, one at a time: %d receives%n", provider(), requests.places.size());
+            assertThat(requests.places).hasSizeLessThanOrEqualTo(MOST_PLACES);
+        }
+    }
+
     private static long frames(Iterable<Channel> connected, Iterable<Channel> accepted) {
         long frames = 0;
         for (Iterable<Channel> side : List.of(connected, accepted)) {
@@ -125,6 +159,8 @@ public abstract class FramesPerMessageSuite {
     private static final class Requests extends ChannelInboundHandlerAdapter {
         private final int rounds;
         final AtomicLong replies = new AtomicLong();
+        /** Where replies were received. */
+        final Set<Long> places = ConcurrentHashMap.newKeySet();
 
         Requests(int rounds) {
             this.rounds = rounds;
@@ -137,6 +173,7 @@ public abstract class FramesPerMessageSuite {
 
         @Override
         public void channelRead(ChannelHandlerContext context, Object message) {
+            places.add(((ByteBuf) message).memoryAddress());
             ((ByteBuf) message).release();
             replies.incrementAndGet();
             if (((RdmaChannel) context.channel()).statistics().messagesReceived() < rounds) {

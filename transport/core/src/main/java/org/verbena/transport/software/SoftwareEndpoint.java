@@ -66,6 +66,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     private boolean prepared;
     private boolean inTurn;
     private boolean turnScheduled;
+    private boolean takesNewestReceive;
 
     /** Messages since what was posted went to the peer. */
     private int batchMessages;
@@ -267,6 +268,11 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     }
 
     @Override
+    public final void takeReceivesInAnyOrder() {
+        takesNewestReceive = true;
+    }
+
+    @Override
     public final boolean post(WorkRequest work) {
         assert loop.inEventLoop();
         WorkChecks.checkLocal(domain, options.maxSges(), maxInlineBytes, work);
@@ -388,17 +394,17 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         return state == State.COMING_UP || state == State.CONNECTED;
     }
 
-    /** Moves the oldest receive, or the newest of a shared queue, into a placement; false if none is posted. */
+    /** Moves the oldest receive, or the newest where the order does not matter, into a placement; false if none is. */
     public final boolean takeReceive(Placement into) {
         SoftwareReceiveQueue shared = sharedQueue;
         WorkRing ring = shared == null ? receiveRing : shared.ring();
         if (ring.isEmpty()) {
             return false;
         }
-        if (shared == null) {
-            ring.moveHeadTo(into);
-        } else {
+        if (takesNewestReceive || shared != null) {
             ring.moveTailTo(into);
+        } else {
+            ring.moveHeadTo(into);
         }
         return true;
     }

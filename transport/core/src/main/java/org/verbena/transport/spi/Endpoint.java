@@ -22,10 +22,10 @@ import org.verbena.transport.RegisteredMemory;
  * }</pre>
  *
  * <p>Receives may be posted from {@code onPrepared} on, other work from {@code onConnected} on. Every accepted work
- * request ({@code true}) completes exactly once through the handler, in the order posted within the send queue and
- * within the receive queue. Work that is posted later, or refused with {@code false} or an exception, never completes.
- * A completion is reported without delay, and does not wait for other work to be posted, except that of a work request
- * that is {@link WorkRequest#UNSIGNALLED}.
+ * request ({@code true}) completes exactly once through the handler, in the order posted within the send queue and,
+ * unless {@link #takeReceivesInAnyOrder()} was called, within the receive queue. Work that is posted later, or refused
+ * with {@code false} or an exception, never completes. A completion is reported without delay, and does not wait for
+ * other work to be posted, except that of a work request that is {@link WorkRequest#UNSIGNALLED}.
  *
  * <p>The memory of a work request (its regions, or the bytes behind an inline send until the post returns) stays
  * registered until its completion, whatever its owner does in the meantime: the endpoint retains the region ({@link
@@ -111,6 +111,12 @@ public interface Endpoint {
      * @throws IllegalArgumentException too many elements, outside their region, or without LOCAL_WRITE
      */
     boolean postReceive(long workId, ScatterGatherList buffers);
+
+    /**
+     * Allows messages to take this endpoint's own receives in any order: to whom it does not matter, the one that was
+     * posted last has the memory that the processor's caches are likeliest to have. From {@code onPrepared} on.
+     */
+    default void takeReceivesInAnyOrder() {}
 
     /**
      * Stages a send, write, read or atomic. The device sees it at {@link #flush()} at the latest.

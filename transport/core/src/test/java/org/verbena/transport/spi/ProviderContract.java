@@ -1012,6 +1012,42 @@ public abstract class ProviderContract {
         rest.release();
     }
 
+    /** Whatever the order, each receive has the message that completes it. */
+    @Test
+    void takesReceivesInAnyOrderOnceThatIsAllowed() {
+        Pair pair = connectPair();
+        greet(pair);
+        int count = 20;
+        RegisteredMemory source = region(pair.client(), 8L * count);
+        RegisteredMemory sink = region(pair.server(), 8L * count, Access.LOCAL_WRITE);
+        pair.server().sharesReceives(); // their order is not checked
+        pair.server().run(endpoint -> {
+            endpoint.takeReceivesInAnyOrder();
+            ScatterGatherList list = new ScatterGatherList(1);
+            for (int i = 0; i < count; i++) {
+                list.clear().add(sink, 8L * i, 8);
+                assertThat(endpoint.postReceive(i, list)).isTrue();
+            }
+            endpoint.flush();
+        });
+        pair.client().run(endpoint -> {
+            WorkRequest request = new WorkRequest(1);
+            for (int i = 0; i < count; i++) {
+                source.segment().setAtIndex(ValueLayout.JAVA_LONG, i, 1000 + i);
+                request.asSend(100 + i, 0).buffers().add(source, 8L * i, 8);
+                assertThat(pair.client().post(endpoint, request)).isTrue();
+            }
+            endpoint.flush();
+        });
+        pair.client().awaitSends(count);
+        List<Completion> received = pair.server().awaitReceives(count);
+        for (int i = 0; i < count; i++) {
+            long slot = received.get(i).workId();
+            assertThat(sink.segment().getAtIndex(ValueLayout.JAVA_LONG, slot)).isEqualTo(1000 + i);
+        }
+        assertThat(received.stream().map(Completion::workId)).doesNotHaveDuplicates();
+    }
+
     @Test
     void echoesManyMessages() {
         int count = 2000;

@@ -100,6 +100,9 @@ public final class ReceiveWindow {
         int depth = Math.min(options.receiveDepth(ownBytes), capabilities.receiveDepth());
         int least = raw ? depth : MessageOptions.MIN_RECEIVE_DEPTH;
         Receives receives = new Receives(endpoint::postReceive, buffers, depth, ownBytes);
+        if (!raw) {
+            endpoint.takeReceivesInAnyOrder(); // each is found by its id
+        }
         ownReceives = receives;
         if (!buffers.reserveReceives(least, ownBytes, false)) {
             throw noReceives(least);

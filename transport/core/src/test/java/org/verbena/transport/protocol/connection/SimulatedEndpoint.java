@@ -94,6 +94,8 @@ final class SimulatedEndpoint implements Endpoint {
     /** It does not go by itself either. */
     boolean copiesHeld;
 
+    private boolean takesAnyReceive;
+
     /** Given each work request before it is accepted; may be null. */
     Consumer<WorkRequest> onPost = request -> {};
 
@@ -521,7 +523,9 @@ final class SimulatedEndpoint implements Endpoint {
     }
 
     private @Nullable Receive nextReceive() {
-        Receive receive = shared != null ? shared.posted.poll() : receives.poll();
+        Receive receive = shared != null
+                ? shared.posted.poll()
+                : takesAnyReceive && copies ? receives.pollLast() : receives.poll();
         if (receive == null) {
             network.receiverNotReady++;
             if (network.endsOnOverrun) {
@@ -746,6 +750,11 @@ final class SimulatedEndpoint implements Endpoint {
         stagedSends.add(new Work(all));
         copied++;
         return true;
+    }
+
+    @Override
+    public void takeReceivesInAnyOrder() {
+        takesAnyReceive = true;
     }
 
     /** What was copied has gone, which the handler learns at the end of a batch. */
