@@ -71,6 +71,8 @@ public abstract class ObservabilitySuite extends ApiSuite {
             }
             // What is there now is counted at the end of the loop's work, behind the last future.
             Patience.until("nothing is queued", () -> client.statistics().queuedBytes() == 0);
+            done("the peer's work", peer.eventLoop().submit(() -> {}));
+            done("the client's work", client.eventLoop().submit(() -> {}));
             MessageStatistics sent = client.statistics();
             assertThat(sent.messagesSent()).isEqualTo(12);
             assertThat(sent.bytesSent()).isEqualTo(10 * 1000 + 100 + LARGE_BYTES);
