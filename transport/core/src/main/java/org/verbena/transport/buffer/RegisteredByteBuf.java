@@ -9,6 +9,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.ReadOnlyBufferException;
@@ -69,6 +70,9 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
 
     /** A view of the whole block, of which {@link #internalNioBuffer} shows a part; made when it is first needed. */
     private @Nullable ByteBuffer internalView;
+
+    /** The same, which nobody changes: threads that read one buffer at the same time share it. */
+    private @Nullable ByteBuffer source;
 
     /** Called once, at the release. Written by the holder before it hands the buffer on. */
     private @Nullable ReleaseHook hook;
@@ -430,6 +434,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         memory = in.slab.chunk.segment;
         base = in.offsetBytes;
         internalView = null;
+        source = null;
     }
 
     @Override
@@ -619,9 +624,8 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         if (dst.isReadOnly()) {
             throw new ReadOnlyBufferException();
         }
-        ByteBuffer view = internalView();
-        if (dst.isDirect() && view.limit() >= index + length) {
-            dst.put(dst.position(), view, index, length); // makes no object for the copy, and leaves the view as it is
+        if (dst.isDirect()) {
+            dst.put(dst.position(), source(), index, length); // makes no object for the copy
         } else {
             MemorySegment.copy(memory, base + index, MemorySegment.ofBuffer(dst), 0, length);
         }
@@ -737,17 +741,26 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     @Override
     public ByteBuffer internalNioBuffer(int index, int length) {
         checkIndex(index, length);
-        return internalView().clear().position(index).limit(index + length);
-    }
-
-    /** A view of the whole block, with any position and limit. */
-    private ByteBuffer internalView() {
         ByteBuffer view = internalView;
         if (view == null) {
-            view = memory.asSlice(base, block.lengthBytes).asByteBuffer();
+            view = wholeBlock();
             internalView = view;
         }
+        return view.clear().position(index).limit(index + length);
+    }
+
+    private ByteBuffer source() {
+        ByteBuffer view = source;
+        if (view == null) {
+            view = wholeBlock();
+            VarHandle.storeStoreFence(); // another thread that finds it finds its limit too
+            source = view;
+        }
         return view;
+    }
+
+    private ByteBuffer wholeBlock() {
+        return memory.asSlice(base, block.lengthBytes).asByteBuffer();
     }
 
     @Override

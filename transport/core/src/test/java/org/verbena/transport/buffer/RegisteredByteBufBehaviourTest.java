@@ -26,6 +26,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -545,5 +546,28 @@ class RegisteredByteBufBehaviourTest {
         buffer.release();
         pool.close();
         assertThatThrownBy(() -> stray.get(0)).isInstanceOf(IllegalStateException.class);
+    }
+
+    /** A buffer that goes out on several loops is read by their threads at the same time. */
+    @Test
+    void threadsReadItWhileAnotherShowsAPart() throws InterruptedException {
+        ByteBuf buffer = pool.allocator().directBuffer(64).writeZero(64);
+        AtomicBoolean over = new AtomicBoolean();
+        Thread other = new Thread(() -> {
+            while (!over.get()) {
+                buffer.internalNioBuffer(0, 8);
+            }
+        });
+        other.start();
+        ByteBuffer target = ByteBuffer.allocateDirect(64);
+        try {
+            for (int i = 0; i < 100_000; i++) {
+                buffer.getBytes(0, target.clear());
+            }
+        } finally {
+            over.set(true);
+            other.join();
+        }
+        buffer.release();
     }
 }

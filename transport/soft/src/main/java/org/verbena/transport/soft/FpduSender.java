@@ -261,7 +261,14 @@ final class FpduSender {
         if (!to.hasRoom(Rdmap.UNTAGGED_HEADER_BYTES + payload + Rdmap.MAX_TRAILER_BYTES + 1, 0)) {
             return false;
         }
-        to.copyBehind(Rdmap.UNTAGGED_HEADER_BYTES + 2 * Long.BYTES, rest, index, restBytes);
+        try {
+            to.copyBehind(Rdmap.UNTAGGED_HEADER_BYTES + 2 * Long.BYTES, rest, index, restBytes);
+        } catch (RuntimeException e) {
+            if (to.isEmpty()) {
+                dropBatch(); // no flush would
+            }
+            throw e;
+        }
         int from = to.position();
         int ulpdu = Rdmap.UNTAGGED_HEADER_BYTES - 2 + payload;
         untagged(to, ulpdu, Rdmap.SEND, true, 0, Rdmap.QUEUE_SEND, nextSendNumber++, 0);
@@ -340,6 +347,9 @@ final class FpduSender {
     void stopSending() {
         responsesOnly = true;
         ready = null;
+        if (filling) {
+            dropBatch(); // nobody has flushed what is in it
+        }
         if (current == SEND_MESSAGE) {
             current = NO_MESSAGE;
         }

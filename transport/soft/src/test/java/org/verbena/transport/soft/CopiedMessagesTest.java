@@ -1,9 +1,11 @@
 package org.verbena.transport.soft;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.util.IllegalReferenceCountException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -74,6 +76,47 @@ class CopiedMessagesTest {
             Patience.until("the handler is called", () -> victim.batchEnds() > batchEnds);
             assertThat(victim.call(Endpoint::hasSentCopies)).isTrue();
             victim.awaitPrepared().disconnect();
+        }
+    }
+
+    @Test
+    void aMessageThatCannotBeReadKeepsNoBatch() {
+        RecordingEndpointHandler first = fixture.connect(EndpointOptions.DEFAULTS);
+        fixture.awaitAccepted();
+        RecordingEndpointHandler second = fixture.connect(EndpointOptions.DEFAULTS);
+        RecordingEndpointHandler server = fixture.awaitAccepted();
+        first.awaitConnected();
+        second.awaitConnected();
+        RegisteredMemory sink = fixture.region(MESSAGE_BYTES, Access.LOCAL_WRITE);
+        server.receive(0, sink, 0, MESSAGE_BYTES);
+        greet(second); // the loop has a batch now
+        server.awaitReceive();
+        ByteBuf released = Unpooled.buffer(8).writeZero(8);
+        released.release();
+        boolean taken = first.call(endpoint -> {
+            assertThatThrownBy(() -> endpoint.trySend(0, 0, released, 0, 8))
+                    .isInstanceOf(IllegalReferenceCountException.class);
+            return second.awaitPrepared().trySend(0, 0, rest, 0, 8);
+        });
+        assertThat(taken).as("the batch is there").isTrue();
+        first.awaitPrepared().disconnect();
+        second.awaitPrepared().disconnect();
+    }
+
+    @Test
+    void whatWasNotFlushedIsNotSentAtTheEnd() throws IOException {
+        try (RawPeer peer = RawPeer.connect(fixture.address).introduceAsOurs(false)) {
+            RecordingEndpointHandler victim = fixture.awaitAccepted();
+            victim.awaitConnected();
+            greet(victim);
+            assertThat(peer.readSegment().control()).isEqualTo(RawPeer.SEND);
+            boolean taken = victim.call(endpoint -> {
+                boolean copied = endpoint.trySend(1, 0, rest, 0, REST_BYTES);
+                endpoint.disconnect();
+                return copied;
+            });
+            assertThat(taken).isTrue();
+            assertThat(peer.isEnded()).isTrue();
         }
     }
 
