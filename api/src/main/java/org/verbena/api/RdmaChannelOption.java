@@ -42,8 +42,9 @@ public final class RdmaChannelOption {
      * How many receives are kept posted, and so how many messages the peer may send ahead: {@value
      * MessageOptions#MIN_RECEIVE_DEPTH} to 65536. The default of -1 adapts to the peer's traffic: 1 MiB of receives at
      * first (16 to 64 of them), and twice as many each time the peer had to wait, up to 4 MiB (64 to 128), while less
-     * than half of the receive pool is in use. With RAW framing all are posted at once. An {@link RdmaSocketChannel} on
-     * a device keeps 16.
+     * than half of the receive pool is in use. An {@link RdmaChannel} on a device begins with 13 of 256 bytes, if
+     * {@link #RECEIVE_BUFFER_BYTES} has its default as well. With RAW framing all are posted at once. An {@link
+     * RdmaSocketChannel} on a device keeps 16.
      */
     public static final ChannelOption<Integer> RECEIVE_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");
@@ -51,7 +52,8 @@ public final class RdmaChannelOption {
     /**
      * The size of each receive in bytes, and so the longest single SEND of the peer. A longer message takes several, or
      * is sent by rendezvous. The default of -1 selects what measured best: 16 KiB on devices and with a shared receive
-     * queue, 63 KiB on soft. The default of an {@link RdmaSocketChannel} without a shared receive queue is 63 KiB.
+     * queue, 63 KiB on soft. On devices an {@link RdmaChannel} without a shared receive queue has 256 bytes until its
+     * peer needs more. The default of an {@link RdmaSocketChannel} without a shared receive queue is 63 KiB.
      */
     public static final ChannelOption<Integer> RECEIVE_BUFFER_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_BUFFER_BYTES");

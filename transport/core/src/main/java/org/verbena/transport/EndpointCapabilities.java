@@ -19,6 +19,8 @@ import java.util.function.Consumer;
  * @param readSinkNeedsRemoteWrite whether memory that reads fill must be registered with REMOTE_WRITE as well, as iWARP
  *     adapters require (RFC 5040, 5.2)
  * @param receiveBufferBytes the default size of receives for this kind of device, as measured
+ * @param firstReceiveBytes by default, the size of receives of a connection that was never busy, if it has receives of
+ *     its own, which must be used in the order in which they are posted; 0 for {@code receiveBufferBytes}
  * @param connectionMemory whether memory can be registered for the peer of one connection only ({@code
  *     Endpoint.connectionMemory()}); otherwise a key opens its region to every peer of the device that knows it
  * @param reportsPeerEnd whether the endpoint reports the end of its peer by itself; false if queue pairs were connected
@@ -38,12 +40,13 @@ public record EndpointCapabilities(
         boolean sendWithInvalidate,
         boolean readSinkNeedsRemoteWrite,
         int receiveBufferBytes,
+        int firstReceiveBytes,
         boolean connectionMemory,
         boolean reportsPeerEnd) {
 
     /**
-     * Those of a minimal device: depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, no features.
-     * The peer's end is reported.
+     * Those of a minimal device: depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB from the
+     * beginning, no features. The peer's end is reported.
      */
     public static final EndpointCapabilities MINIMAL = of(new Values());
 
@@ -68,6 +71,7 @@ public record EndpointCapabilities(
         values.sendWithInvalidate = sendWithInvalidate;
         values.readSinkNeedsRemoteWrite = readSinkNeedsRemoteWrite;
         values.receiveBufferBytes = receiveBufferBytes;
+        values.firstReceiveBytes = firstReceiveBytes;
         values.connectionMemory = connectionMemory;
         values.reportsPeerEnd = reportsPeerEnd;
         change.accept(values);
@@ -89,6 +93,7 @@ public record EndpointCapabilities(
                 values.sendWithInvalidate,
                 values.readSinkNeedsRemoteWrite,
                 values.receiveBufferBytes,
+                values.firstReceiveBytes,
                 values.connectionMemory,
                 values.reportsPeerEnd);
     }
@@ -109,6 +114,7 @@ public record EndpointCapabilities(
         public boolean sendWithInvalidate = false;
         public boolean readSinkNeedsRemoteWrite = false;
         public int receiveBufferBytes = 16 << 10;
+        public int firstReceiveBytes = 0;
         public boolean connectionMemory = false;
         public boolean reportsPeerEnd = true;
 

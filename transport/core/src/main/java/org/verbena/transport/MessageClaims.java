@@ -5,7 +5,8 @@ import io.netty.buffer.ByteBuf;
 /**
  * Short messages without promises, at the rate that frames allow: the program claims room for a message in the next
  * frame, writes the message there, and commits it. Nothing is allocated, queued or reported for such a message, and
- * messages that are committed before a {@link #flush()} share frames of up to 128 messages and nearly 16 KiB.
+ * messages that are committed before a {@link #flush()} share frames of up to 128 messages and nearly 16 KiB; on
+ * devices, once the peer has posted receives of that length.
  *
  * <pre>{@code
  * if (claims.tryClaim(16) == MessageClaims.Outcome.CLAIMED) {
@@ -45,7 +46,7 @@ public interface MessageClaims {
     /**
      * The longest message that can be claimed; longer ones are sent in other ways.
      *
-     * @return bytes, at most 15,872, and no more than the peer accepts in one receive; 0 before both ends have agreed
+     * @return bytes, at most 15,872, and no more than the peer's longest receive; 0 before both ends have agreed
      */
     int maxBytes();
 

@@ -102,12 +102,16 @@ public record Frame(
                         ? "without magic"
                         : "version " + hello.leastVersion() + "-" + hello.greatestVersion() + ", framing "
                                 + hello.framing() + ", features 0x" + Integer.toHexString(hello.features())
-                                + ", receives of " + hello.receiveBufferBytes() + " bytes, window " + hello.window()
+                                + ", receives of " + hello.receiveBufferBytes()
+                                + (hello.greatestReceiveBytes() == 0 ? "" : " to " + hello.greatestReceiveBytes())
+                                + " bytes, window " + hello.window()
                                 + " to " + hello.greatestWindow() + ", messages up to " + hello.maxMessageBytes()
                                 + " bytes, " + hello.maxRendezvous() + " rendezvous at once";
             }
             case Wire.PING, Wire.PONG ->
                 payloadBytes < Wire.NONCE_BYTES ? "" : "nonce 0x" + Long.toHexString(memory.getLong(index));
+            case Wire.LONGER ->
+                payloadBytes < Wire.FRAME_NUMBER_BYTES ? "" : "from frame " + memory.getUnsignedInt(index) + " on";
             case Wire.RENDEZVOUS -> payloadBytes / Wire.PIECE_BYTES + " pieces";
             default -> "";
         };
@@ -125,7 +129,8 @@ public record Frame(
                         .append(" of ")
                         .append(messageBytes)
                         .append(" bytes");
-            case "RENDEZVOUS", "PACKED" -> text.append(' ').append(messageBytes).append(" bytes");
+            case "RENDEZVOUS", "PACKED", "LONGER" ->
+                text.append(' ').append(messageBytes).append(" bytes");
             default -> {
                 // The frame's name is enough.
             }

@@ -123,7 +123,7 @@ public record MessageOptions(
     }
 
     /**
-     * The number of receives to keep posted at first.
+     * The number of receives to keep posted at first, or once they are no longer short.
      *
      * @param bufferBytes the size of each, now that it is known
      * @return the configured depth; by default 64, or fewer, down to 16, if that many would take more than 1 MiB. They

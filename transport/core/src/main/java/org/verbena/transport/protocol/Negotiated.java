@@ -7,8 +7,8 @@ import org.verbena.transport.Framing;
  *
  * @param version the protocol version; 0 for RAW
  * @param framing the content of a SEND
- * @param peerReceiveBufferBytes the largest SEND that the peer accepts, header included; {@link Integer#MAX_VALUE} if
- *     unknown (RAW)
+ * @param peerReceiveBufferBytes the largest SEND that the peer accepts, header included, once its receives have grown;
+ *     {@link Integer#MAX_VALUE} if unknown (RAW)
  * @param peerWindow SENDs with messages that the peer accepts at first, before it returns credits; {@link
  *     Integer#MAX_VALUE} if unknown (RAW)
  * @param maxOutboundMessageBytes the largest message that may be sent: the peer's limit

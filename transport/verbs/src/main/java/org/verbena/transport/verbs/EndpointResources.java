@@ -18,8 +18,11 @@ import org.verbena.verbs.ffm.Siw;
  * endpoints of its loop. Not thread-safe; confined to the loop's thread.
  */
 final class EndpointResources {
-    /** Receive buffers are pinned for every connection, so the default stays small. */
+    /** Receive buffers are pinned for every busy connection, so the default stays small. */
     private static final int RECEIVE_BUFFER_BYTES = 16 << 10;
+
+    /** A connection that was never busy keeps 13 of these. A handshake with a pre-shared key fits. */
+    private static final int FIRST_RECEIVE_BYTES = 256;
 
     private final EndpointOptions options;
     private final CompletionReports reports;
@@ -196,6 +199,7 @@ final class EndpointResources {
             o.connectionMemory = windows != null;
             o.readSinkNeedsRemoteWrite = iwarp;
             o.receiveBufferBytes = RECEIVE_BUFFER_BYTES;
+            o.firstReceiveBytes = FIRST_RECEIVE_BYTES;
         });
     }
 

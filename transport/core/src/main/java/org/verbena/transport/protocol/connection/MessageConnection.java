@@ -639,8 +639,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         if (status != WorkStatus.SUCCESS) {
+            workFailed("receive of up to " + buffer.capacity() + " bytes", status);
             buffer.release();
-            workFailed("receive of up to " + parts.window.bufferBytes() + " bytes", status);
             return;
         }
         parts.counters.frameReceived();

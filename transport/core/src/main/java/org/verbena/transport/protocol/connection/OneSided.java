@@ -367,6 +367,7 @@ public final class OneSided {
             return Obstacle.SLOT;
         }
         if (last && operation.kind == Operation.Kind.WRITE_WITH_IMMEDIATE && !raw) {
+            credits.frameSent();
             credits.messageFrameSent();
         }
         operation.outstanding++;

@@ -43,13 +43,9 @@ public final class ClaimedFrames {
         this.handshake = handshake;
     }
 
-    /** The longest message that a frame takes. */
+    /** The longest message that can be claimed: a frame takes it once the peer's receives are as long as they get. */
     public int maxBytes() {
-        return Math.min(roomBytes(), handshake.maxOutboundBytes());
-    }
-
-    private int roomBytes() {
-        return Math.min(handshake.peerPayloadBytes(), MOST_BYTES);
+        return Math.min(Math.min(handshake.longestPayloadBytes(), MOST_BYTES), handshake.maxOutboundBytes());
     }
 
     private boolean isShared() {
@@ -58,7 +54,9 @@ public final class ClaimedFrames {
 
     /** How much memory a frame needs whose first message has so many bytes. */
     public int memoryBytes(int firstBytes) {
-        return isShared() ? LENGTHS_BYTES + roomBytes() : Math.max(1, firstBytes);
+        return isShared()
+                ? LENGTHS_BYTES + Math.max(firstBytes, Math.min(handshake.peerPayloadBytes(), MOST_BYTES))
+                : Math.max(1, firstBytes);
     }
 
     /** Where the first message of a frame begins in its memory. */
@@ -72,6 +70,7 @@ public final class ClaimedFrames {
         int lengthsBytes = (frame.claimed + 1) * Wire.PACKED_LENGTH_BYTES;
         return frame.claimed > 0
                 && frame.claimed < Wire.MAX_PACKED
+                && !isPartlySent(frame)
                 && messageBytes <= frame.claimRoomBytes
                 && lengthsBytes + messageBytes <= handshake.peerPayloadBytes();
     }
@@ -91,7 +90,7 @@ public final class ClaimedFrames {
         frame.claimed = 1;
         frame.claimRoomBytes = FULL;
         if (takesMore && isShared()) {
-            frame.claimRoomBytes = roomBytes();
+            frame.claimRoomBytes = owned.capacity() - LENGTHS_BYTES;
             owned.setInt(0, bytes);
         }
     }
@@ -100,6 +99,15 @@ public final class ClaimedFrames {
     public void add(Operation frame, int bytes) {
         SendMemory.messageOf(frame).setInt(frame.claimed * Wire.PACKED_LENGTH_BYTES, bytes);
         frame.claimed++;
+    }
+
+    /** Whether a frame is one message that is longer than the peer's receives are still: it goes in fragments then. */
+    boolean isInFragments(Operation frame) {
+        return isPartlySent(frame) || frame.totalBytes > handshake.peerPayloadBytes();
+    }
+
+    private static boolean isPartlySent(Operation frame) {
+        return frame.remainingBytes < frame.totalBytes;
     }
 
     /** Posts a frame; says why not. */

@@ -14,7 +14,10 @@ import org.verbena.transport.protocol.wire.HeaderState;
 import org.verbena.transport.protocol.wire.Wire;
 import org.verbena.transport.spi.Endpoint;
 
-/** STATE, PING, PONG, CLOSE, RETURN and ACK: sends those that are due, most urgent first, and handles the peer's. */
+/**
+ * STATE, PING, PONG, CLOSE, RETURN, LONGER and ACK: sends those that are due, most urgent first, and handles the
+ * peer's.
+ */
 public final class ControlFrames {
     private final Lifecycle life;
     private final Credits credits;
@@ -137,6 +140,9 @@ public final class ControlFrames {
             }
             returnDue = false;
         }
+        if (window.isGrowthUnannounced()) {
+            return Wire.LONGER;
+        }
         return credits.grantDue() || credits.isAskDue(header.isWaiting()) || header.isDue() ? Wire.STATE : 0;
     }
 
@@ -151,9 +157,14 @@ public final class ControlFrames {
             ledger.slots().setLong(ledger.slotOffset() + Wire.HEADER_BYTES, nonce);
             payload = Wire.NONCE_BYTES;
         }
+        if (type == Wire.LONGER) {
+            ledger.slots().setInt(ledger.slotOffset() + Wire.HEADER_BYTES, window.longerFrom());
+            payload = Wire.FRAME_NUMBER_BYTES;
+        }
         int returned = type == Wire.RETURN ? credits.returnable() : 0;
+        int length = type == Wire.LONGER ? window.bufferBytes() : returned;
         // From CLOSE on the connection waits until its sends are done, and the last is behind all others.
-        if (!frames.postHeader(endpoint, type, returned, payload, life.isClosing())) {
+        if (!frames.postHeader(endpoint, type, length, payload, life.isClosing())) {
             lacksSlot = true;
             return;
         }
@@ -170,6 +181,7 @@ public final class ControlFrames {
                 pingOut = true;
             }
             case Wire.CLOSE -> life.closeSent();
+            case Wire.LONGER -> window.growthAnnounced();
             default -> {
                 // STATE: the header is all of it.
             }
@@ -182,9 +194,13 @@ public final class ControlFrames {
             credits.answerReceived();
             return null;
         }
-        boolean nonce = type == Wire.PING || type == Wire.PONG;
-        if ((!nonce && type != Wire.STATE && type != Wire.CLOSE && type != Wire.RETURN)
-                || lengthBytes < Wire.HEADER_BYTES + (nonce ? Wire.NONCE_BYTES : 0)) {
+        int payload = switch (type) {
+            case Wire.PING, Wire.PONG -> Wire.NONCE_BYTES;
+            case Wire.LONGER -> Wire.FRAME_NUMBER_BYTES;
+            case Wire.STATE, Wire.CLOSE, Wire.RETURN -> 0;
+            default -> Integer.MAX_VALUE - Wire.HEADER_BYTES;
+        };
+        if (lengthBytes < Wire.HEADER_BYTES + payload) {
             return "it sent " + Wire.name(type) + " of " + lengthBytes + " bytes";
         }
         String violation = credits.controlFrameReceived();
@@ -206,6 +222,9 @@ public final class ControlFrames {
             }
             case Wire.RETURN -> {
                 return window.grantsReturned((int) buffer.getLong(8));
+            }
+            case Wire.LONGER -> {
+                return credits.peerTakesLonger((int) buffer.getLong(8), buffer.getInt(Wire.HEADER_BYTES));
             }
             case Wire.CLOSE -> {
                 if (life.hasPeerClosed()) {

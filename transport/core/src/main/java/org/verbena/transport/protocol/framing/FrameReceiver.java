@@ -77,7 +77,7 @@ public final class FrameReceiver {
         if (!life.isAgreed() || life.hasPeerClosed()) {
             return "it wrote with immediate data before HELLO or after CLOSE";
         }
-        String violation = window.messageFrameCame();
+        String violation = window.messageFrameCame(0);
         if (violation == null && !life.isCloseRequested()) {
             inbox.arrived(null, false, Notice.IMMEDIATE, immediateData, lengthBytes);
         }
@@ -109,7 +109,7 @@ public final class FrameReceiver {
             window.reuse(buffer);
             return violation;
         }
-        violation = window.messageFrameCame();
+        violation = window.messageFrameCame(lengthBytes);
         if (violation == null && life.hasPeerClosed()) {
             violation = "it sent " + Wire.name(type) + " after CLOSE";
         }
@@ -130,6 +130,7 @@ public final class FrameReceiver {
         }
         if (((first >>> 48) & Wire.ASKS) != 0) {
             credits.peerAsked();
+            window.peerAsked();
         }
         String violation = credits.headerReceived((int) first, (int) (first >>> 32) & 0xffff);
         return violation != null ? violation : sender.readByPeer((int) (second >>> 32), onRead);

@@ -22,8 +22,8 @@ import org.verbena.transport.spi.WorkRequest;
  */
 public final class MessageFramer extends HeadedFramer {
     /**
-     * A fragment that is not the last fills at least this part of the receiver's buffer, so that the receiver cannot be
-     * made to hold many buffers for few bytes.
+     * A fragment that is not the last fills at least this part of the receiver's shortest buffers, so that the receiver
+     * cannot be made to hold many buffers for few bytes.
      */
     private static final int MIN_FRAGMENT_DIVISOR = 4;
 
@@ -59,7 +59,8 @@ public final class MessageFramer extends HeadedFramer {
 
     @Override
     public Obstacle post(Endpoint endpoint, Operation operation) {
-        if (operation.claimed > 0) {
+        boolean isClaimed = operation.claimed > 0;
+        if (isClaimed && !claimed.isInFragments(operation)) {
             return claimed.post(endpoint, operation);
         }
         if (!hasBegun(operation) && operation.totalBytes > handshake.maxOutboundBytes()) {
@@ -68,7 +69,7 @@ public final class MessageFramer extends HeadedFramer {
         if (frames.isOutOfGrants()) {
             return Obstacle.CREDIT;
         }
-        if (sender.wants(operation)) {
+        if (!isClaimed && sender.wants(operation)) {
             if (sender.isFull()) {
                 return Obstacle.SLOT;
             }
@@ -87,7 +88,7 @@ public final class MessageFramer extends HeadedFramer {
     }
 
     private Obstacle postFragment(Endpoint endpoint, Operation operation) {
-        int type = hasBegun(operation) ? Wire.CONTINUATION : Wire.MESSAGE;
+        int type = operation.remainingBytes < operation.totalBytes ? Wire.CONTINUATION : Wire.MESSAGE;
         int room = handshake.peerPayloadBytes();
         int wanted = Math.min(operation.remainingBytes, room);
         int payload = wanted;
@@ -145,7 +146,7 @@ public final class MessageFramer extends HeadedFramer {
         if (length < 0 || (type != Wire.RENDEZVOUS && payload > length)) {
             return "it sent " + payload + " bytes of " + Integer.toUnsignedString(length);
         }
-        int least = (window.bufferBytes() - Wire.HEADER_BYTES) / MIN_FRAGMENT_DIVISOR;
+        int least = (window.firstBufferBytes() - Wire.HEADER_BYTES) / MIN_FRAGMENT_DIVISOR;
         if (type != Wire.RENDEZVOUS && payload < length && payload < least) {
             return "it sent a fragment of " + payload + " bytes of " + length;
         }

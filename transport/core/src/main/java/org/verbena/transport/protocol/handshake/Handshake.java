@@ -49,7 +49,6 @@ public final class Handshake {
     private int programFeatures;
     private Wire.@Nullable Hello peerHello;
     private @Nullable Negotiated negotiated;
-    private int peerPayloadBytes;
     private int maxOutboundBytes = Integer.MAX_VALUE;
     /** The longest message that the peer was promised; 0 before HELLO. */
     private int maxInboundBytes;
@@ -160,6 +159,7 @@ public final class Handshake {
                 | (capabilities.immediateData() ? Wire.FEATURE_IMMEDIATE : 0)
                 | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0)
                 | Wire.FEATURE_ASKS
+                | Wire.FEATURE_LONGER
                 | (packs ? Wire.FEATURE_PACKS : 0);
     }
 
@@ -172,10 +172,11 @@ public final class Handshake {
         return new Wire.Hello.Builder()
                 .framing(options.framing().wireValue())
                 .features(features | programFeatures << Wire.PROGRAM_FEATURES_SHIFT)
-                .receiveBufferBytes(window.bufferBytes())
+                .receiveBufferBytes(window.firstBufferBytes())
                 .window(firstGrant, window.greatest())
                 .maxMessageBytes(maxInboundBytes)
                 .maxRendezvous(options.maxRendezvous())
+                .greatestReceiveBytes(window.greatestBufferBytes())
                 .build();
     }
 
@@ -203,7 +204,7 @@ public final class Handshake {
         if (!life.is(Lifecycle.Phase.HANDSHAKE) || (hello == null && !raw)) {
             return null;
         }
-        window.open();
+        window.open(hello != null && (hello.features() & Wire.FEATURE_LONGER) != 0);
         life.agreed();
         Negotiated agreed;
         if (hello == null) {
@@ -280,10 +281,10 @@ public final class Handshake {
     /** Agrees on the parameters, once both ends are known. */
     private Negotiated agreeWith(Endpoint endpoint, Wire.Hello hello) {
         promise();
-        peerPayloadBytes = hello.receiveBufferBytes() - Wire.HEADER_BYTES;
+        credits.openFrames(hello.receiveBufferBytes(), hello.longestFrameBytes());
         maxOutboundBytes = hello.maxMessageBytes();
         int threshold = options.rendezvousThresholdBytes() == MessageOptions.DEVICE_DEFAULT
-                ? endpoint.rendezvousBytes(hello.receiveBufferBytes())
+                ? endpoint.rendezvousBytes(hello.longestFrameBytes())
                 : options.rendezvousThresholdBytes();
         int maxRendezvous = Math.min(options.maxRendezvous(), hello.maxRendezvous());
         boolean rendezvous =
@@ -292,7 +293,7 @@ public final class Handshake {
         Negotiated agreed = new Negotiated(
                 Wire.VERSION,
                 options.framing(),
-                hello.receiveBufferBytes(),
+                hello.longestFrameBytes(),
                 hello.window(),
                 maxOutboundBytes,
                 maxInboundBytes,
@@ -324,9 +325,14 @@ public final class Handshake {
         return hasFeature(feature) && peerHas;
     }
 
-    /** How many bytes of a message fit into one frame. */
+    /** How many bytes of a message fit into the next frame. */
     public int peerPayloadBytes() {
-        return peerPayloadBytes;
+        return Math.max(0, credits.frameBytes() - Wire.HEADER_BYTES);
+    }
+
+    /** How many will once the peer's receives are as long as they get; 0 before both ends have agreed. */
+    public int longestPayloadBytes() {
+        return Math.max(0, credits.longestFrameBytes() - Wire.HEADER_BYTES);
     }
 
     public int maxOutboundBytes() {

@@ -18,6 +18,14 @@ import org.verbena.transport.spi.SharedReceiveQueue;
  * The receives that the peer may use, of this connection or of the loop's shared receive queue, and how many it is
  * granted. Those that the user holds count: it may hold as many as are kept posted, its allowance; beyond that, another
  * is posted only when one is released.
+ *
+ * <p>Where the provider says so, a connection begins with few short receives. They become more, and long, when the peer
+ * sends a frame that fills more than half of one, or wants more grants than there are, or when the user holds as many:
+ *
+ * <pre>{@code
+ *   posted:  short | short | short | long | long | ...
+ *                                    ^ LONGER has the number of this one
+ * }</pre>
  */
 public final class ReceiveWindow {
     /** Receives are low when fewer than this part of them are posted. */
@@ -26,6 +34,14 @@ public final class ReceiveWindow {
     private static final int REPOST_DIVISOR = 8;
     /** ... or so many of them. */
     private static final int MOST_REPOSTED = 16;
+    /** Short ones when a larger part of them is missing: each time costs a call of the device. */
+    private static final int SHORT_REPOST_DIVISOR = 4;
+
+    /** For a window of eight messages when two are to be posted again, and the peer does not know of one. */
+    private static final int SHORT_DEPTH = 8 + Credits.CONTROL_RECEIVES + 3;
+
+    /** A frame that fills more than this part of a short receive shows that the peer needs long ones. */
+    private static final int MUCH_OF_SHORT_DIVISOR = 2;
 
     private final MessageOptions options;
     private final Credits credits;
@@ -39,8 +55,22 @@ public final class ReceiveWindow {
     private MessageBuffers buffers;
 
     private int ownBytes;
+    private int firstBytes;
+    /** What {@link #ownBytes} may become; the same if receives do not become longer any more. */
+    private int greatestBytes;
+
+    /** The peer has shown that it needs long receives, or more, since that was last tried. */
+    private boolean longWanted;
+    /** There was no room for them when it was last tried. */
+    private boolean growthRefused;
+    /** Receives from {@link #longerFrom} on are long, and the peer does not know it yet. */
+    private boolean growthUnannounced;
+
+    private int longerFrom;
     private @Nullable Receives ownReceives;
     private int reserved;
+    /** Reserved while receives were short, as some may still be. */
+    private int shortReserved;
     /** How many are kept posted, apart from those that are held. */
     private int kept;
 
@@ -99,8 +129,13 @@ public final class ReceiveWindow {
         boolean raw = options.framing() == Framing.RAW;
         int depth = Math.min(options.receiveDepth(ownBytes), capabilities.receiveDepth());
         int least = raw ? depth : MessageOptions.MIN_RECEIVE_DEPTH;
+        greatestBytes = ownBytes;
+        if (isShortAtFirst(capabilities)) {
+            ownBytes = capabilities.firstReceiveBytes();
+        }
+        firstBytes = ownBytes;
         Receives receives = new Receives(endpoint::postReceive, buffers, depth, ownBytes);
-        if (!raw) {
+        if (!raw && !isShort()) {
             endpoint.takeReceivesInAnyOrder(); // each is found by its id
         }
         ownReceives = receives;
@@ -113,6 +148,19 @@ public final class ReceiveWindow {
         if (receives.post(first) < Math.min(first, MessageOptions.MIN_RECEIVE_DEPTH)) {
             throw noReceives(first);
         }
+    }
+
+    private boolean isShortAtFirst(EndpointCapabilities capabilities) {
+        int bytes = capabilities.firstReceiveBytes();
+        return options.framing() == Framing.MESSAGE
+                && options.receiveDepth() == MessageOptions.DEVICE_DEFAULT
+                && options.receiveBufferBytes() == MessageOptions.DEVICE_DEFAULT
+                && bytes != 0
+                && bytes < ownBytes;
+    }
+
+    private boolean isShort() {
+        return ownBytes < greatestBytes;
     }
 
     private IllegalStateException noReceives(int count) {
@@ -138,13 +186,18 @@ public final class ReceiveWindow {
     /**
      * The peer is known: it gets as many receives as connections have at first. As many as were asked for are kept, as
      * far as there is room.
+     *
+     * @param peerFollows whether the peer makes its frames longer when receives become longer; otherwise they do not
      */
-    public void open() {
+    public void open(boolean peerFollows) {
         open = true;
         Receives receives = ownReceives;
         if (receives != null && options.framing() != Framing.RAW) {
             firstPostDue = true;
-            int first = Math.min(options.firstReceiveDepth(ownBytes), receives.depth());
+            if (!peerFollows) {
+                greatestBytes = ownBytes;
+            }
+            int first = Math.min(isShort() ? SHORT_DEPTH : options.firstReceiveDepth(ownBytes), receives.depth());
             boolean forSpeed = options.receiveDepth() == MessageOptions.DEVICE_DEFAULT;
             while (!keep(first, forSpeed)) {
                 first /= 2;
@@ -164,8 +217,57 @@ public final class ReceiveWindow {
         return true;
     }
 
+    /** The size of what is posted from now on. */
     public int bufferBytes() {
         return shared != null ? shared.bufferBytes() : ownBytes;
+    }
+
+    /** The size of those that are posted first, and so of the shortest. */
+    public int firstBufferBytes() {
+        return shared != null ? shared.bufferBytes() : firstBytes;
+    }
+
+    /** The size of those that may be posted later; 0 if it stays the same. */
+    public int greatestBufferBytes() {
+        return firstBytes < greatestBytes ? greatestBytes : 0;
+    }
+
+    /**
+     * Makes receives long from now on, as many as other connections have at first, or as there is room for; but no
+     * fewer than the short ones, which may be promised. If there is no room, this is tried again when the peer shows
+     * again that it needs them.
+     */
+    private void becomeLong(Receives receives) {
+        longWanted = false;
+        int count = Math.min(options.firstReceiveDepth(greatestBytes), receives.depth());
+        while (count >= kept && !buffers.reserveReceives(count, greatestBytes, true)) {
+            count /= 2;
+        }
+        growthRefused = count < kept;
+        if (!growthRefused) {
+            shortReserved = reserved;
+            reserved = count;
+            kept = count;
+            ownBytes = greatestBytes;
+            receives.grow(ownBytes);
+            longerFrom = receives.nextNumber();
+            growthUnannounced = true;
+        }
+    }
+
+    /** Whether a LONGER is due, with {@link #longerFrom} and {@link #bufferBytes}. */
+    public boolean isGrowthUnannounced() {
+        return growthUnannounced;
+    }
+
+    /** The number of the first long receive, among all that were posted. */
+    public int longerFrom() {
+        return longerFrom;
+    }
+
+    /** The LONGER has been sent. */
+    public void growthAnnounced() {
+        growthUnannounced = false;
     }
 
     /** The most that the peer is ever granted at once. */
@@ -198,11 +300,17 @@ public final class ReceiveWindow {
             } else {
                 watch(receives.posted(), kept);
             }
-            if (peerWaited && reading && kept < receives.depth() && !isUserSlow()) {
+            if (isShort()) {
+                // What the user holds stops the peer as well.
+                if (reading && (longWanted || (isUserSlow() && !growthRefused))) {
+                    becomeLong(receives);
+                }
+            } else if (peerWaited && reading && kept < receives.depth() && !isUserSlow()) {
                 keep(Math.min(2 * kept, receives.depth()), true);
             }
             int wanted = open ? kept - occupied(undelivered) - receives.posted() : 0;
-            if (wanted >= Math.clamp(kept / REPOST_DIVISOR, 1, MOST_REPOSTED) || (controlCame && wanted > 0)) {
+            int divisor = isShort() ? SHORT_REPOST_DIVISOR : REPOST_DIVISOR;
+            if (wanted >= Math.clamp(kept / divisor, 1, MOST_REPOSTED) || (controlCame && wanted > 0)) {
                 // The device must have the receives before a header promises them to the peer.
                 if (receives.post(wanted) > 0) {
                     endpoint.flush();
@@ -324,6 +432,12 @@ public final class ReceiveWindow {
     /** The peer's last header said that it had to wait for grants. */
     public void peerWaited() {
         peerWaited = true;
+        longWanted = true;
+    }
+
+    /** The peer's last header asked for more grants. */
+    public void peerAsked() {
+        longWanted = true;
     }
 
     /** A receive for control was used: it is posted again before anything else. */
@@ -331,9 +445,12 @@ public final class ReceiveWindow {
         controlCame = true;
     }
 
-    /** A message frame used one receive; returns the violation, or null. */
-    public @Nullable String messageFrameCame() {
+    /** A message frame of so many bytes used one receive; returns the violation, or null. */
+    public @Nullable String messageFrameCame(int frameBytes) {
         String violation = credits.messageFrameReceived();
+        if (isShort() && frameBytes > firstBytes / MUCH_OF_SHORT_DIVISOR) {
+            longWanted = true;
+        }
         if (shared != null) {
             shared.used(credits.outstandingGrant());
             usedOfShared++;
@@ -381,7 +498,9 @@ public final class ReceiveWindow {
         } else if (ownReceives != null) {
             ownReceives.release();
             buffers.unreserveReceives(reserved, ownBytes);
+            buffers.unreserveReceives(shortReserved, firstBytes);
             reserved = 0;
+            shortReserved = 0;
         }
     }
 

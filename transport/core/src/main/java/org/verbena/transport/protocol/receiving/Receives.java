@@ -1,6 +1,7 @@
 package org.verbena.transport.protocol.receiving;
 
 import io.netty.buffer.ByteBuf;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.spi.ScatterGatherList;
@@ -18,37 +19,63 @@ public final class Receives {
         boolean postReceive(long workId, ScatterGatherList buffers);
     }
 
+    /** Slots at first: connections that were never busy need no more. */
+    private static final int FIRST_SLOTS = 16;
+
     private final Queue queue;
     private final MessageBuffers buffers;
-    private final int bufferBytes;
+    private final int depth;
+    private int bufferBytes;
     private final ScatterGatherList list = new ScatterGatherList(1);
-    private final @Nullable ByteBuf[] slots;
-    private final int[] freeSlots;
+    private @Nullable ByteBuf[] slots = new ByteBuf[0];
+    private int[] freeSlots = new int[0];
     private int free;
-    private final ByteBuf[] spares;
+    private ByteBuf[] spares = new ByteBuf[0];
     private int spareCount;
     private boolean starved;
     private boolean over;
+
+    /** How many were ever posted, modulo 2^32. */
+    private int number;
 
     Receives(Queue queue, MessageBuffers buffers, int depth, int bufferBytes) {
         this.queue = queue;
         this.buffers = buffers;
         this.bufferBytes = bufferBytes;
-        slots = new ByteBuf[depth];
-        spares = new ByteBuf[depth];
-        freeSlots = new int[depth];
-        for (int i = 0; i < depth; i++) {
-            freeSlots[i] = depth - 1 - i;
+        this.depth = depth;
+        addSlots(Math.min(FIRST_SLOTS, depth));
+    }
+
+    private void addSlots(int more) {
+        int before = slots.length;
+        int now = before + more;
+        slots = Arrays.copyOf(slots, now);
+        spares = Arrays.copyOf(spares, now);
+        freeSlots = Arrays.copyOf(freeSlots, now);
+        for (int slot = now - 1; slot >= before; slot--) {
+            freeSlots[free++] = slot;
         }
-        free = depth;
     }
 
     int depth() {
-        return slots.length;
+        return depth;
     }
 
     int bufferBytes() {
         return bufferBytes;
+    }
+
+    /** The number of the receive that is posted next, from 0 on: devices use them in this order. */
+    int nextNumber() {
+        return number;
+    }
+
+    /** From now on receives have so many bytes, more than before. */
+    void grow(int bytes) {
+        bufferBytes = bytes;
+        while (spareCount > 0) {
+            takeSpare().release();
+        }
     }
 
     int posted() {
@@ -69,7 +96,10 @@ public final class Receives {
     int post(int most) {
         starved = false;
         int count = 0;
-        while (count < most && free > 0) {
+        while (count < most && posted() < depth) {
+            if (free == 0) {
+                addSlots(Math.min(slots.length, depth - slots.length));
+            }
             ByteBuf buffer = spareCount > 0 ? takeSpare() : buffers.tryAllocateReceive(bufferBytes);
             if (buffer == null) {
                 starved = true;
@@ -87,6 +117,7 @@ public final class Receives {
                 break;
             }
             free--;
+            number++;
             slots[slot] = buffer;
             count++;
         }
@@ -114,7 +145,7 @@ public final class Receives {
 
     /** Returns a buffer whose content is not needed, for the next receive. */
     void spare(ByteBuf buffer) {
-        if (over || spareCount == spares.length) {
+        if (over || spareCount == spares.length || buffer.capacity() < bufferBytes) {
             buffer.release();
         } else {
             spares[spareCount++] = buffer;

@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  * An ACK that is needed can always be sent: it answers a control frame that the peer could only send after it had
  * processed our last ACK, and that frame's header says so. Hence the first kind is always acknowledged, whatever the
  * users of both ends do, and grants always get through.
+ *
+ * <p><b>Length.</b> The peer's receives may become longer once. They are used in the order in which they are posted, so
+ * the peer says from which frame of this end on they are. Frames only become longer: what fits now fits later.
  */
 public final class Credits {
     /** After so many message frames without one from the peer, this end pushes, and asks before it has to wait. */
@@ -33,6 +36,19 @@ public final class Credits {
     private int unanswered;
     /** The peer knows that this end wants more, and has not granted any since. */
     private boolean asked;
+
+    // How long frames to the peer may be, now and ever.
+    private int frameBytes;
+    private int longestFrameBytes;
+    /** Receives of the peer that this end has used, modulo 2^32: for frames of all classes, and for writes. */
+    private int frames;
+    /** The peer has announced longer receives, and this end has not come to the first of them. */
+    private boolean longerAhead;
+
+    /** 0 until the peer has announced them. */
+    private int longerBytes;
+
+    private int longerFrom;
 
     // From the peer.
     private int granted;
@@ -64,6 +80,52 @@ public final class Credits {
         peerGrant = window;
         peerGreatestWindow = greatestWindow;
         peerAsks = asks;
+    }
+
+    /** How long the peer's receives are, and may become, from its HELLO. */
+    public void openFrames(int bytes, int longestBytes) {
+        frameBytes = bytes;
+        longestFrameBytes = longestBytes;
+    }
+
+    /** How long a frame may ever be, its header included; 0 before HELLO. */
+    public int longestFrameBytes() {
+        return longestFrameBytes;
+    }
+
+    /** How long the next frame may be, its header included. */
+    public int frameBytes() {
+        if (longerAhead && frames - longerFrom >= 0) {
+            longerAhead = false;
+            frameBytes = longerBytes;
+        }
+        return frameBytes;
+    }
+
+    /**
+     * The peer's receives are longer from one frame on.
+     *
+     * @param bytes how long
+     * @param from the number of this end's frame, modulo 2^32
+     * @return the violation, or null
+     */
+    public @Nullable String peerTakesLonger(int bytes, int from) {
+        if (longerBytes != 0) {
+            return "it announced longer receives twice";
+        }
+        if (bytes <= frameBytes || bytes > longestFrameBytes) {
+            return "its receives become " + bytes + " bytes long after " + frameBytes + ", with a limit of "
+                    + longestFrameBytes;
+        }
+        longerBytes = bytes;
+        longerFrom = from;
+        longerAhead = true;
+        return null;
+    }
+
+    /** A frame of any class was sent, or a write that uses a receive. */
+    public void frameSent() {
+        frames++;
     }
 
     /** The number of message frames that may be sent now. */
@@ -170,6 +232,7 @@ public final class Credits {
 
     /** A frame with a current header is sent. */
     public void headerSent() {
+        frameSent();
         if (grantSent != granted) {
             grantSent = granted;
             askedByPeer = false;

@@ -24,12 +24,12 @@ import org.verbena.transport.Framing;
  *   4  u32 grant:                message frames that the receiver of this may have sent, in all, modulo 2^32
  *   8  u32 rendezvous done:      messages of the receiver that the sender has read by rendezvous, in all, modulo 2^32
  *  12  u32 length:               message frames: bytes of the message from this frame on; PACKED, RETURN: how many;
- *                              else 0
+ *                              LONGER: bytes; else 0
  *
  * type                class     after the header
  *  1 HELLO            handshake magic u32 | least version u8 | greatest u8 | framing u8 | 0 u8 | features u32
  *  2 HELLO_ACK        handshake   | receive buffer u32 | window u32 | greatest window u32 | greatest message u32
- *                                 | rendezvous at once u32
+ *                                 | rendezvous at once u32 | greatest receive buffer u32, 0 if it is the first
  *                               (HELLO_ACK: least = greatest = the version chosen)
  *                               with a pre-shared key behind it,
  *                                   HELLO: id length u8 | id | nonce of 32 bytes | proof of 32 bytes
@@ -45,6 +45,7 @@ import org.verbena.transport.Framing;
  * 11 PONG             control   nonce u64
  * 12 CLOSE            control   nothing
  * 13 RETURN           control   nothing: the sender gives grants back, which count as used
+ * 14 LONGER           control   from which frame of the receiver on its frames may have length bytes u32
  * }</pre>
  */
 public final class Wire {
@@ -54,6 +55,9 @@ public final class Wire {
     public static final int HEADER_BYTES = 16;
     public static final int HELLO_BYTES = HEADER_BYTES + 36;
     public static final int NONCE_BYTES = 8;
+
+    /** The payload of LONGER: the number of a frame. */
+    public static final int FRAME_NUMBER_BYTES = 4;
 
     /** The smallest receive: a handshake must fit. */
     public static final int LEAST_RECEIVE_BYTES = 64;
@@ -80,6 +84,7 @@ public final class Wire {
     public static final int PONG = 11;
     public static final int CLOSE = 12;
     public static final int RETURN = 13;
+    public static final int LONGER = 14;
 
     /** This side can read the peer's memory, and so takes messages by rendezvous. */
     public static final int FEATURE_READS = 1;
@@ -93,6 +98,9 @@ public final class Wire {
 
     /** This side takes frames with several messages. */
     public static final int FEATURE_PACKS = 1 << 4;
+
+    /** This side's frames become longer when the peer's receives do. */
+    public static final int FEATURE_LONGER = 1 << 5;
 
     /** From this bit on, features are those of the program above this protocol, which has eight of them. */
     public static final int PROGRAM_FEATURES_SHIFT = 24;
@@ -128,7 +136,8 @@ public final class Wire {
             int window,
             int greatestWindow,
             int maxMessageBytes,
-            int maxRendezvous) {
+            int maxRendezvous,
+            int greatestReceiveBytes) {
 
         public void write(ByteBuf into, int index) {
             into.setInt(index, MAGIC);
@@ -142,7 +151,7 @@ public final class Wire {
             into.setInt(index + 20, greatestWindow);
             into.setInt(index + 24, maxMessageBytes);
             into.setInt(index + 28, maxRendezvous);
-            into.setInt(index + 32, 0);
+            into.setInt(index + 32, greatestReceiveBytes);
         }
 
         /** Reads one; null if what is there is not a HELLO. */
@@ -158,6 +167,7 @@ public final class Wire {
                     .window(from.getInt(index + 16), from.getInt(index + 20))
                     .maxMessageBytes(from.getInt(index + 24))
                     .maxRendezvous(from.getInt(index + 28))
+                    .greatestReceiveBytes(from.getInt(index + 32))
                     .build();
         }
 
@@ -179,7 +189,16 @@ public final class Wire {
             if (maxRendezvous < 0 || maxRendezvous > 1 << 16) {
                 return Integer.toUnsignedString(maxRendezvous) + " rendezvous at once";
             }
+            if (greatestReceiveBytes != 0 && greatestReceiveBytes < receiveBufferBytes) {
+                return "receive buffers that grow from " + receiveBufferBytes + " to "
+                        + Integer.toUnsignedString(greatestReceiveBytes) + " bytes";
+            }
             return null;
+        }
+
+        /** The longest frame that its sender will ever accept. */
+        public int longestFrameBytes() {
+            return Math.max(receiveBufferBytes, greatestReceiveBytes);
         }
 
         public Builder toBuilder() {
@@ -190,7 +209,8 @@ public final class Wire {
                     .receiveBufferBytes(receiveBufferBytes)
                     .window(window, greatestWindow)
                     .maxMessageBytes(maxMessageBytes)
-                    .maxRendezvous(maxRendezvous);
+                    .maxRendezvous(maxRendezvous)
+                    .greatestReceiveBytes(greatestReceiveBytes);
         }
 
         /** Begins with only this version, and zeros. */
@@ -204,6 +224,7 @@ public final class Wire {
             private int greatestWindow;
             private int maxMessageBytes;
             private int maxRendezvous;
+            private int greatestReceiveBytes;
 
             public Builder versions(int least, int greatest) {
                 leastVersion = least;
@@ -242,6 +263,11 @@ public final class Wire {
                 return this;
             }
 
+            public Builder greatestReceiveBytes(int bytes) {
+                greatestReceiveBytes = bytes;
+                return this;
+            }
+
             public Hello build() {
                 return new Hello(
                         leastVersion,
@@ -252,7 +278,8 @@ public final class Wire {
                         window,
                         greatestWindow,
                         maxMessageBytes,
-                        maxRendezvous);
+                        maxRendezvous,
+                        greatestReceiveBytes);
             }
         }
     }
@@ -276,6 +303,7 @@ public final class Wire {
             case PONG -> "PONG";
             case CLOSE -> "CLOSE";
             case RETURN -> "RETURN";
+            case LONGER -> "LONGER";
             default -> "type " + type;
         };
     }

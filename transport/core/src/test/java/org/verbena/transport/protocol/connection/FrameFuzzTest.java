@@ -243,6 +243,9 @@ class FrameFuzzTest {
         private final Random random;
         private final boolean isRight;
         private final boolean packs;
+        /** Its receives grow once, which are long from the beginning. */
+        private boolean mayGrow;
+
         private final MessageOptions options;
         private final Role role;
         private final @Nullable Authentication authentication;
@@ -273,6 +276,7 @@ class FrameFuzzTest {
             this.options = options;
             this.role = role;
             packs = random.nextBoolean();
+            mayGrow = random.nextBoolean();
             authentication = keys == null ? null : new Authentication(role, keys);
         }
 
@@ -315,6 +319,7 @@ class FrameFuzzTest {
                     .framing(options.framing().wireValue())
                     .features(packs ? 7 | Wire.FEATURE_PACKS : 7)
                     .receiveBufferBytes(SLOT / 2)
+                    .greatestReceiveBytes(mayGrow ? SLOT : 0)
                     .window(RECEIVES / 2, RECEIVES / 2)
                     .maxRendezvous(2)
                     .build()
@@ -391,12 +396,17 @@ class FrameFuzzTest {
             if ((kind < 7 || leftOfMessage > 0) && (mayMessage || (!isRight && random.nextInt(8) == 0))) {
                 stageMessage();
             } else if (kind < 9 && mayControl) {
-                int[] controls = {Wire.STATE, Wire.PING, Wire.STATE, Wire.CLOSE};
-                int type = controls[random.nextInt(leftOfMessage > 0 ? 3 : controls.length)];
+                int[] controls = {
+                    Wire.STATE, Wire.PING, mayGrow || !isRight ? Wire.LONGER : Wire.STATE, Wire.STATE, Wire.CLOSE
+                };
+                int type = controls[random.nextInt(leftOfMessage > 0 ? 4 : controls.length)];
                 ByteBuf frame = Unpooled.buffer(SLOT);
-                header(frame, type, 0);
+                header(frame, type, type == Wire.LONGER ? longerBytes() : 0);
                 if (type == Wire.PING) {
                     frame.writeLong(random.nextLong());
+                } else if (type == Wire.LONGER) {
+                    frame.writeInt(random.nextInt(100));
+                    mayGrow = false;
                 }
                 controlsSent++;
                 isClosed = type == Wire.CLOSE;
@@ -407,6 +417,10 @@ class FrameFuzzTest {
                 frame.writeZero(random.nextInt(60));
                 stage(frame);
             }
+        }
+
+        private int longerBytes() {
+            return isRight || random.nextBoolean() ? SLOT : EDGES[random.nextInt(EDGES.length)];
         }
 
         private void stageMessage() {

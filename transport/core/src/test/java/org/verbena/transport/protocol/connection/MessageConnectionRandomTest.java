@@ -156,21 +156,26 @@ class MessageConnectionRandomTest {
             int receiveDepth = 3 + random.nextInt(random.nextBoolean() ? 4 : random.nextBoolean() ? 30 : 150);
             int shared = random.nextInt(4) == 0 ? 3 + random.nextInt(20) : 0;
             return new Device(
-                    iwarp,
-                    3 + random.nextInt(random.nextBoolean() ? 4 : 30),
-                    receiveDepth,
-                    2 + random.nextInt(4),
-                    iwarp ? 1 : 1 + random.nextInt(3),
-                    random.nextBoolean() ? 0 : 16 + random.nextInt(100),
-                    random.nextInt(5),
-                    shared);
+                            iwarp,
+                            3 + random.nextInt(random.nextBoolean() ? 4 : 30),
+                            receiveDepth,
+                            2 + random.nextInt(4),
+                            iwarp ? 1 : 1 + random.nextInt(3),
+                            random.nextBoolean() ? 0 : 16 + random.nextInt(100),
+                            random.nextInt(5),
+                            shared)
+                    .withReceives(
+                            64 + random.nextInt(random.nextBoolean() ? 64 : 4000),
+                            random.nextInt(3) == 0 ? 0 : 64 + random.nextInt(128));
         }
 
         private Party party(String name, Role role, SimulatedEndpoint endpoint) {
-            int bufferBytes = 64 + random.nextInt(random.nextBoolean() ? 64 : 4000);
+            boolean isByDefault = random.nextInt(3) == 0;
+            int bufferBytes =
+                    isByDefault ? MessageOptions.DEVICE_DEFAULT : 64 + random.nextInt(random.nextBoolean() ? 64 : 4000);
             MessageOptions options = MessageOptions.DEFAULTS.with(o -> {
                 o.framing = stream ? Framing.STREAM : Framing.MESSAGE;
-                o.receiveDepth = random.nextInt(3) == 0
+                o.receiveDepth = isByDefault || random.nextInt(3) == 0
                         ? MessageOptions.DEVICE_DEFAULT
                         : Math.max(3, endpoint.device.receiveDepth() - random.nextInt(2));
                 o.receiveBufferBytes = bufferBytes;

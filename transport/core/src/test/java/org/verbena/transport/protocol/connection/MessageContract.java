@@ -122,6 +122,16 @@ public abstract class MessageContract {
         traffic(OPTIONS.withRendezvousThresholdBytes(Integer.MAX_VALUE), ENDPOINT, false);
     }
 
+    /** On devices they are short at first. */
+    @Test
+    void everyMessageArrivesThroughReceivesByDefault() {
+        traffic(
+                OPTIONS.withReceives(MessageOptions.DEVICE_DEFAULT, MessageOptions.DEVICE_DEFAULT)
+                        .withRendezvousThresholdBytes(Integer.MAX_VALUE),
+                ENDPOINT,
+                false);
+    }
+
     @Test
     void everyMessageArrivesThroughQueuesOfTheLeastDepth() {
         EndpointOptions least = EndpointOptions.DEFAULTS.with(o -> {

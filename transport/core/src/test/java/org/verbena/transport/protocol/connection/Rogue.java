@@ -138,6 +138,12 @@ final class Rogue implements EndpointHandler {
         endpoint.flush();
     }
 
+    /** Says that its receives are longer from one frame on. */
+    void longer(int bytes, int from) {
+        post(header(Wire.LONGER, bytes).writeInt(from));
+        endpoint.flush();
+    }
+
     void advertise(int length, int pieceLength) {
         ByteBuf frame = header(Wire.RENDEZVOUS, length);
         frame.writeLong(region.address()).writeInt(region.remoteKey()).writeInt(pieceLength);

@@ -133,6 +133,8 @@ final class SimulatedEndpoint implements Endpoint {
             o.immediateData = !device.iwarp();
             o.sendWithInvalidate = true;
             o.readSinkNeedsRemoteWrite = device.iwarp();
+            o.receiveBufferBytes = device.receiveBytes();
+            o.firstReceiveBytes = device.firstReceiveBytes();
         });
     }
 

@@ -23,9 +23,49 @@ final class SimulatedNetwork {
             int maxReadSges,
             int maxInlineBytes,
             int readDepth,
-            int sharedDepth) {
+            int sharedDepth,
+            int receiveBytes,
+            int firstReceiveBytes) {
         static final Device VERBS = new Device(false, 16, 16, 4, 4, 64, 4, 0);
         static final Device IWARP = new Device(true, 16, 16, 4, 1, 80, 4, 0);
+
+        /** With receives of 16 KiB. */
+        Device(
+                boolean iwarp,
+                int sendDepth,
+                int receiveDepth,
+                int maxSges,
+                int maxReadSges,
+                int maxInlineBytes,
+                int readDepth,
+                int sharedDepth) {
+            this(
+                    iwarp,
+                    sendDepth,
+                    receiveDepth,
+                    maxSges,
+                    maxReadSges,
+                    maxInlineBytes,
+                    readDepth,
+                    sharedDepth,
+                    16 << 10,
+                    0);
+        }
+
+        /** With receives by default of so many bytes, and fewer at first. */
+        Device withReceives(int bytes, int firstBytes) {
+            return new Device(
+                    iwarp,
+                    sendDepth,
+                    receiveDepth,
+                    maxSges,
+                    maxReadSges,
+                    maxInlineBytes,
+                    readDepth,
+                    sharedDepth,
+                    bytes,
+                    firstBytes);
+        }
     }
 
     final Random random;

@@ -1,0 +1,98 @@
+package org.verbena.it.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.verbena.it.SourceTree;
+import org.verbena.transport.spi.Patience;
+
+/** What an idle channel takes on a device, its posted receives included, and what window it has for that. */
+@Timeout(300)
+class IdleChannelsTest {
+    private static final int CHANNELS = 300;
+    private static final long MOST_BYTES = 16 << 10;
+    private static final long LEAST_WINDOW = 8;
+
+    @TempDir
+    Path folder;
+
+    @Test
+    void anIdleChannelHasAWindowOfEightWithin16KiB() throws Exception {
+        Path library = compile();
+        Process process = new ProcessBuilder(List.of(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED",
+                        "--sun-misc-unsafe-memory-access=allow",
+                        "-XX:TieredStopAtLevel=1",
+                        "-Xmx256m",
+                        "-Dorg.verbena.verbs.library=" + library,
+                        "-Dorg.verbena.cm.library=" + library,
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        IdleChannels.class.getName(),
+                        "verbs",
+                        "10.0.0.1",
+                        String.valueOf(CHANNELS)))
+                .redirectErrorStream(true)
+                .start();
+        try (BufferedReader output = process.inputReader()) {
+            String line = output.readLine();
+            while (line != null && !line.startsWith("idle ")) {
+                System.out.println(line);
+                line = output.readLine();
+            }
+            assertThat(line).as("what the process says").isNotNull();
+            String[] figures = line.split(" ");
+            long heapBytes = Long.parseLong(figures[1]);
+            long registeredBytes = Long.parseLong(figures[2]);
+            long window = Long.parseLong(figures[3]);
+            System.out.printf(
+                    "an idle channel on verbs: %d bytes of heap, %d bytes of registered memory, a window of %d%n",
+                    heapBytes, registeredBytes, window);
+            assertThat(heapBytes + registeredBytes).isLessThanOrEqualTo(MOST_BYTES);
+            assertThat(window).as("frames that the peer takes").isGreaterThanOrEqualTo(LEAST_WINDOW);
+            assertThat(process.waitFor(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
+                    .isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    /** The library of bench's stack. */
+    private Path compile() throws IOException, InterruptedException {
+        assumeTrue(Files.exists(Path.of("/usr/include/rdma/rdma_cma.h")), "librdmacm-dev is not installed");
+        Path library = folder.resolve("liblinked.so");
+        Path root = SourceTree.root();
+        Process gcc;
+        try {
+            gcc = new ProcessBuilder(
+                            "gcc",
+                            "-shared",
+                            "-fPIC",
+                            "-O2",
+                            "-o",
+                            library.toString(),
+                            root.resolve("bench/src/main/c/linked_rdma.c").toString(),
+                            "-I" + root.resolve("transport/verbs/src/test/c"),
+                            "-lpthread")
+                    .redirectErrorStream(true)
+                    .start();
+        } catch (IOException missing) {
+            assumeTrue(false, "gcc is not installed");
+            throw missing;
+        }
+        String messages = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(gcc.waitFor()).as(messages).isZero();
+        return library;
+    }
+}
