@@ -48,7 +48,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.memory.ChannelBuffers;
-import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.Frames;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.api.ladder.LadderStatistics;
@@ -595,7 +595,7 @@ class LadderMoveTest {
                     @Override
                     public void channelRead(ChannelHandlerContext context, Object message) {
                         ByteBuf reply = (ByteBuf) message;
-                        reply.setByte(reply.readerIndex(), Messenger.REPLY);
+                        reply.setByte(reply.readerIndex(), Frames.REPLY);
                         context.writeAndFlush(reply);
                     }
                 })

@@ -79,7 +79,7 @@ public final class Incoming {
      * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> send(ByteBuf message) {
-        messenger.checkKept(this, message);
+        messenger.handlers().checkKept(this, message);
         return answer(message);
     }
 
@@ -87,7 +87,7 @@ public final class Incoming {
     public CompletableFuture<Void> send(byte[] message) {
         ByteBuf copy;
         try {
-            copy = messenger.copy(message);
+            copy = messenger.outgoing().copy(message);
         } catch (RuntimeException | Error noMemory) {
             return messenger.completable(cannotAnswer(noMemory));
         }
@@ -98,7 +98,7 @@ public final class Incoming {
     public CompletableFuture<Void> send(ByteBuffer message) {
         ByteBuf copy;
         try {
-            copy = messenger.copy(message);
+            copy = messenger.outgoing().copy(message);
         } catch (RuntimeException | Error noMemory) {
             return messenger.completable(cannotAnswer(noMemory));
         }
@@ -107,14 +107,14 @@ public final class Incoming {
 
     private Future<Void> answer(@Nullable ByteBuf message) {
         return request && replied.compareAndSet(false, true)
-                ? messenger.reply(correlation, message, arrivedNanos)
-                : messenger.message(message);
+                ? messenger.outgoing().reply(correlation, message, arrivedNanos)
+                : messenger.outgoing().message(message);
     }
 
     /** There is no memory for the message: if it is the reply, the request fails. */
     private Future<Void> cannotAnswer(Throwable cause) {
         if (request && replied.compareAndSet(false, true)) {
-            messenger.replyFailed(correlation, cause);
+            messenger.outgoing().replyFailed(correlation, cause);
         }
         return messenger.notifier().newFailedFuture(cause);
     }
@@ -143,14 +143,14 @@ public final class Incoming {
     /** Sends the handler's failure to the peer, if it still waits for a reply. */
     void fail(Throwable cause) {
         if (request && replied.compareAndSet(false, true)) {
-            messenger.sendFailure(correlation, cause);
+            messenger.outgoing().failure(correlation, cause);
         }
     }
 
     /** Sends a refusal to the peer, because the server is overloaded, if the peer still waits for a reply. */
     void refuse(long retryAfterNanos) {
         if (request && replied.compareAndSet(false, true)) {
-            messenger.sendOverloaded(correlation, refusable, retryAfterNanos);
+            messenger.outgoing().overloaded(correlation, refusable, retryAfterNanos);
         }
     }
 

@@ -1,26 +1,18 @@
 package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
-import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import io.netty.channel.DefaultChannelPromise;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.Promise;
 import java.nio.ByteBuffer;
-import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -29,74 +21,17 @@ import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.MessageTooLargeException;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
- * The last handler in the pipeline of the short form's channels. Each message begins with 8 bytes, its kind and the
- * number of the request that it belongs to:
- *
- * <pre>{@code
- *  0      1                  8
- * | kind | correlation      | payload ...     big endian; correlation is 0 for plain messages
- * }</pre>
- *
- * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds.
- * Clients send it only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} it. A refusal answers only timed
- * requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
- *
- * <p>A server that is leaving says so, with 4 bytes that say after how many milliseconds it may be connected to again,
- * and a reason. A refused has one byte that says why, and words: the request was not begun.
- *
- * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
- * another connection sends it when it has its last reply, only to servers that {@linkplain #EXTENDED announced} it.
+ * The last handler in the pipeline of the short form's channels. It reads {@link Frames} and passes them on: messages to
+ * {@link Handlers}, and answers to {@link Requests}. {@link Outgoing} sends.
  */
 public final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
 
-    static final int MESSAGE = 0;
-    static final int REQUEST = 1;
-    public static final int REPLY = 2;
-    static final int FAILURE = 3;
-    static final int TIMED_REQUEST = 4;
-    static final int OVERLOADED = 5;
-
-    /** Kind 6 belonged to a frame of earlier versions. */
-    static final int LEAVE = 7;
-
-    static final int LEAVING = 9;
-    static final int REFUSED = 10;
-
-    /** Why a server has refused a request: it is leaving. */
-    private static final int REFUSED_LEAVING = 1;
-
-    /** The feature of a server that accepts requests with a time limit; announced in the handshake. */
-    static final int TAKES_TIMED_REQUESTS = 1;
-
-    /** The feature of a peer that knows the kinds from 7 on. Feature 2 belonged to earlier versions. */
-    static final int EXTENDED = 4;
-
-    private static final int HEADER_BYTES = 8;
-    private static final int TIME_BYTES = 4;
-
-    /** The largest value that fits, which stands for all longer times: more than an hour, and no deadline. */
-    private static final long UNLIMITED_MICROS = 0xffff_ffffL;
-
-    /** For messages of other kinds. */
-    private static final long NO_TIME = -1;
-
-    private static final int KIND_SHIFT = 56;
-    static final long CORRELATION_MASK = (1L << KIND_SHIFT) - 1;
-
-    /** Up to this size, copying a message behind its header is cheaper than sending it with two SGEs. */
-    private static final int COPIED_BYTES = 2048;
-
-    /** How much of an exception's text is sent to the peer, in characters. */
-    private static final int FAILURE_CHARS = 1000;
-
     private final MessagePort port;
     private final Channel channel;
-    private final Serving.Handler handler;
 
     /**
      * Whether to read nothing while the channel is unwritable. Only one end may do so, or both could wait for each
@@ -104,23 +39,15 @@ public final class Messenger extends ChannelDuplexHandler {
      */
     private final boolean pausesReading;
 
-    /** Whether to send the handler's exception to a peer whose request failed. */
-    private final boolean describesFailures;
-
-    /** Runs the handler on virtual threads, if that was requested; else null. */
-    private final @Nullable VirtualHandlers virtual;
-
     private final HandlerLog log;
-    private final RequestCounters counters;
-
-    /** Determines which requests have waited too long; null to refuse none for that. */
-    private final @Nullable QueueAge queueAge;
 
     /** Runs the listeners of this connection's futures. */
     private final EventExecutor notifier;
 
     private final SendLimit limit;
     private final Requests requests;
+    private final Outgoing outgoing;
+    private final Handlers handlers;
 
     /** Null for a server's connection. */
     private final @Nullable LinkOwner owner;
@@ -134,10 +61,6 @@ public final class Messenger extends ChannelDuplexHandler {
     private ChannelHandlerContext self;
 
     // Confined to the event loop.
-    private final Incoming plain = Incoming.ofMessage(this);
-    /** The message that a handler on the loop has now. */
-    private @Nullable ByteBuf handled;
-
     /** When the first message of this read arrived. */
     private long readBeganNanos;
 
@@ -154,16 +77,13 @@ public final class Messenger extends ChannelDuplexHandler {
         channel = port.channel();
         this.owner = owner;
         pausesReading = owner == null;
-        handler = serving.handler();
-        describesFailures = serving.describesFailures();
-        counters = serving.counters();
-        queueAge = serving.queueAge();
-        virtual = serving.virtualThreads() ? new VirtualHandlers(this, serving.limit()) : null;
         log = new HandlerLog(port);
         notifier = ((RdmaEventLoop) channel.eventLoop()).notifier();
         limit = new SendLimit(serving.bounds());
         LongAdder lateReplies = owner == null ? new LongAdder() : owner.lateReplies();
         requests = new Requests(this, lateReplies, limit, serving.maxRequests());
+        outgoing = new Outgoing(this, port, limit, log, serving.describesFailures());
+        handlers = new Handlers(this, serving, log);
     }
 
     public static Messenger ofClient(MessagePort port, Serving serving, LinkOwner owner) {
@@ -180,8 +100,9 @@ public final class Messenger extends ChannelDuplexHandler {
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
         self = context;
-        port.reserveHeader0(HEADER_BYTES + TIME_BYTES);
-        port.announce0(pausesReading ? TAKES_TIMED_REQUESTS | EXTENDED : EXTENDED);
+        outgoing.begin0(context);
+        port.reserveHeader0(Frames.HEADER_BYTES + Frames.TIME_BYTES);
+        port.announce0(pausesReading ? Frames.TAKES_TIMED_REQUESTS | Frames.EXTENDED : Frames.EXTENDED);
     }
 
     public Channel channel() {
@@ -208,14 +129,22 @@ public final class Messenger extends ChannelDuplexHandler {
         return port.stat();
     }
 
-    /** In registered memory; null stays null, which {@link #send} refuses. */
+    Outgoing outgoing() {
+        return outgoing;
+    }
+
+    Handlers handlers() {
+        return handlers;
+    }
+
+    /** In registered memory; null stays null, which sending refuses. */
     public @Nullable ByteBuf copy(byte @Nullable [] bytes) {
-        return bytes == null ? null : channel.alloc().buffer(bytes.length).writeBytes(bytes);
+        return outgoing.copy(bytes);
     }
 
     /** As {@link #copy(byte[])}, without moving the position. */
     public @Nullable ByteBuf copy(@Nullable ByteBuffer bytes) {
-        return bytes == null ? null : channel.alloc().buffer(bytes.remaining()).writeBytes(bytes.duplicate());
+        return outgoing.copy(bytes);
     }
 
     /** The same future in the JDK's type. */
@@ -226,90 +155,6 @@ public final class Messenger extends ChannelDuplexHandler {
     /** Runs the listeners of this connection's futures: they are called whether or not its loop has ended. */
     public EventExecutor notifier() {
         return notifier;
-    }
-
-    /**
-     * Sends a message that counts against no limit.
-     *
-     * @param payload its ownership is taken
-     * @return done when the send has completed
-     */
-    Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
-        return send(kind, correlation, NO_TIME, payload, new Sent(HEADER_BYTES));
-    }
-
-    /** As {@link #send(int, long, ByteBuf)}, with a time behind the header. */
-    Future<Void> sendTimed(int kind, long correlation, long timeNanos, ByteBuf payload) {
-        long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(timeNanos), UNLIMITED_MICROS);
-        return send(kind, correlation, micros, payload, new Sent(HEADER_BYTES + TIME_BYTES));
-    }
-
-    /**
-     * Sends a plain message, unless too much waits to be sent.
-     *
-     * @param payload its ownership is taken
-     * @return done when the send has completed
-     */
-    Future<Void> message(@Nullable ByteBuf payload) {
-        return message(payload, false);
-    }
-
-    /**
-     * As {@link #message(ByteBuf)}. On a connection that is gone, or that its client is about to leave, the client goes
-     * on with it, if so requested.
-     *
-     * @param payload its ownership is taken
-     */
-    Future<Void> message(@Nullable ByteBuf payload, boolean goesOn) {
-        int bytes = payload == null ? 0 : payload.readableBytes();
-        if (!limit.tryTake(bytes)) {
-            ReferenceCountUtil.safeRelease(payload);
-            return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
-        }
-        LinkOwner client = owner;
-        if (goesOn && client != null && payload != null && !isUsable()) {
-            Promise<Void> outcome = notifier.newPromise();
-            boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE);
-            if (!hasGone) { // nor can it be sent behind a leave: it would be lost
-                payload.release();
-                outcome.tryFailure(closed("send", new ClosedChannelException()));
-            }
-            requests.giveBack(bytes);
-            return outcome;
-        }
-        return send(MESSAGE, 0, NO_TIME, payload, new Counted(bytes));
-    }
-
-    /**
-     * Sends the reply to a request that arrived then. If it cannot be sent, the request fails at once. It counts but is
-     * never refused, since the peer has requested it.
-     */
-    Future<Void> reply(long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
-        int bytes = payload == null ? 0 : payload.readableBytes();
-        limit.take(bytes);
-        Reply sent = new Reply(bytes, correlation, arrivedNanos);
-        sent.addListener(sent);
-        return send(REPLY, correlation, NO_TIME, payload, sent);
-    }
-
-    private Future<Void> send(int kind, long correlation, long timeMicros, @Nullable ByteBuf payload, Sent sent) {
-        ByteBuf frame = frameFor(sent, kind, correlation, timeMicros, payload);
-        return frame == null ? sent : self.writeAndFlush(frame, sent);
-    }
-
-    /** Null if there is none; then the promise has failed. */
-    private @Nullable ByteBuf frameFor(
-            ChannelPromise promise, int kind, long correlation, long timeMicros, @Nullable ByteBuf payload) {
-        try {
-            return frame(kind, correlation, timeMicros, checkUsable(payload));
-        } catch (RuntimeException | Error cause) {
-            // The message is null or released, or there is no memory for its header.
-            if (payload != null && payload.refCnt() > 0) {
-                payload.release();
-            }
-            promise.setFailure(cause);
-            return null;
-        }
     }
 
     /**
@@ -326,60 +171,7 @@ public final class Messenger extends ChannelDuplexHandler {
                             + " to the peer's handler, or use a plain RdmaChannel"));
             return;
         }
-        ByteBuf frame = frameFor(promise, MESSAGE, 0, NO_TIME, payload);
-        if (frame != null) {
-            context.write(frame, promise);
-        }
-    }
-
-    /**
-     * Makes sure that the handler does not send back its own message without retaining it.
-     *
-     * @throws IllegalStateException the message would be released during the send
-     */
-    void checkKept(Incoming incoming, ByteBuf message) {
-        ByteBuf now = incoming.handled();
-        if (now == null && channel.eventLoop().inEventLoop()) {
-            now = handled;
-        }
-        if (now != null && message != null && message.refCnt() == 1 && isSame(root(message), root(now))) {
-            throw gaveAway();
-        }
-    }
-
-    @SuppressWarnings("ReferenceEquality") // by identity: buffers are equal if their bytes are
-    private static boolean isSame(ByteBuf one, ByteBuf other) {
-        return one == other;
-    }
-
-    private static ByteBuf root(ByteBuf buffer) {
-        ByteBuf root = buffer;
-        for (ByteBuf inner = root.unwrap(); inner != null; inner = root.unwrap()) {
-            root = inner;
-        }
-        return root;
-    }
-
-    private static IllegalStateException gaveAway() {
-        return new IllegalStateException("the handler released or gave away the message, which is released when the"
-                + " handler returns; use send(message.retain()) to send it back, and retain() to keep it");
-    }
-
-    void sendFailure(long correlation, Throwable cause) {
-        String text = describesFailures ? String.valueOf(cause) : "";
-        sendFailure(correlation, text.substring(0, Math.min(text.length(), FAILURE_CHARS)));
-    }
-
-    private void sendFailure(long correlation, String text) {
-        send(FAILURE, correlation, Unpooled.wrappedBuffer(text.getBytes(StandardCharsets.UTF_8)));
-    }
-
-    /** A reply cannot be sent: the request fails, if a failure can still be sent. Any thread. */
-    void replyFailed(long correlation, Throwable cause) {
-        if (!isGone()) {
-            log.replyFailed(cause);
-            sendFailure(correlation, cause);
-        }
+        outgoing.write0(payload, promise);
     }
 
     /** Whether nothing can be sent any more. Any thread. */
@@ -392,40 +184,8 @@ public final class Messenger extends ChannelDuplexHandler {
         return !requests.isLeaving() && !isGone();
     }
 
-    /** Sends a refusal, or a failure with text to a peer that does not know refusals: the request was not begun. */
-    void sendOverloaded(long correlation, boolean refusable, long retryAfterNanos) {
-        if (refusable) {
-            sendTimed(OVERLOADED, correlation, retryAfterNanos, Unpooled.EMPTY_BUFFER);
-        } else {
-            sendFailure(correlation, "the server is overloaded, try again in " + inMillis(retryAfterNanos) + " ms");
-        }
-    }
-
     static long inMillis(long nanos) {
         return Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos));
-    }
-
-    private ByteBuf frame(int kind, long correlation, long timeMicros, ByteBuf payload) {
-        long header = (long) kind << KIND_SHIFT | correlation;
-        boolean timed = timeMicros != NO_TIME;
-        int bytes = payload.readableBytes();
-        int copiedBytes = bytes <= COPIED_BYTES ? bytes : 0;
-        ByteBuf head = channel.alloc().directBuffer(HEADER_BYTES + (timed ? TIME_BYTES : 0) + copiedBytes);
-        head.writeLong(header);
-        if (timed) {
-            head.writeInt((int) timeMicros);
-        }
-        if (bytes <= COPIED_BYTES) {
-            try {
-                head.writeBytes(payload);
-            } catch (Throwable failure) {
-                head.release();
-                throw failure;
-            }
-            payload.release();
-            return head;
-        }
-        return channel.alloc().compositeDirectBuffer(2).addComponents(true, head, payload);
     }
 
     public static ByteBuf checkUsable(@Nullable ByteBuf message) {
@@ -452,119 +212,6 @@ public final class Messenger extends ChannelDuplexHandler {
                 : new ConnectionException(subject + "the peer has closed the connection", closed);
     }
 
-    /** The future of a send; on a closed connection it fails with the reason why it is closed. */
-    private class Sent extends DefaultChannelPromise {
-        private final int headerBytes;
-
-        Sent(int headerBytes) {
-            super(channel, notifier);
-            this.headerBytes = headerBytes;
-        }
-
-        private Throwable explain(Throwable cause) {
-            if (cause instanceof MessageTooLargeException frame) {
-                return tooLarge(frame.lengthBytes() - headerBytes, Math.max(0, frame.limitBytes() - headerBytes));
-            }
-            boolean isClosed = cause instanceof ClosedChannelException
-                    || cause instanceof RejectedExecutionException
-                    || cause.getClass() == ConnectionException.class; // one end had closed, but the channel had not yet
-            return isClosed ? closed("send", cause) : cause;
-        }
-
-        /** Called before its outcome becomes visible. May be called more than once. */
-        void ending() {}
-
-        @Override
-        public ChannelPromise setSuccess(@Nullable Void result) {
-            ending();
-            return super.setSuccess(null);
-        }
-
-        @Override
-        public boolean trySuccess(@Nullable Void result) {
-            ending();
-            return super.trySuccess(null);
-        }
-
-        @Override
-        public ChannelPromise setFailure(Throwable cause) {
-            ending();
-            return super.setFailure(explain(cause));
-        }
-
-        @Override
-        public boolean tryFailure(Throwable cause) {
-            ending();
-            return super.tryFailure(explain(cause));
-        }
-
-        @Override
-        public boolean cancel(boolean mayInterruptIfRunning) {
-            boolean cancelled = super.cancel(mayInterruptIfRunning);
-            if (cancelled) {
-                ending();
-            }
-            return cancelled;
-        }
-
-        @Override
-        protected void checkDeadLock() {
-            RdmaEventLoop.checkMayWait(executor());
-        }
-    }
-
-    /** Counts the user's bytes: the limit in the handshake includes the header. */
-    private static MessageTooLargeException tooLarge(long bytes, long limitBytes) {
-        return new MessageTooLargeException(
-                "a message of " + bytes + " bytes is over the peer's limit of " + limitBytes
-                        + ": send it in parts, or raise MAX_MESSAGE_BYTES at the peer, and the limit of its receive"
-                        + " buffers if they cannot hold it",
-                bytes,
-                limitBytes);
-    }
-
-    /** The future of a message that counts while it waits: when the future is done, there is room again. */
-    private class Counted extends Sent {
-        private final int bytes;
-        private final AtomicBoolean counts = new AtomicBoolean(true);
-
-        Counted(int bytes) {
-            super(HEADER_BYTES);
-            this.bytes = bytes;
-        }
-
-        @Override
-        void ending() {
-            if (counts.getAndSet(false)) {
-                requests.giveBack(bytes);
-            }
-        }
-    }
-
-    /** The future of a reply, whose request has taken its time when the reply is sent. It listens to itself. */
-    private final class Reply extends Counted implements ChannelFutureListener {
-        private final long correlation;
-        private final long arrivedNanos;
-
-        Reply(int bytes, long correlation, long arrivedNanos) {
-            super(bytes);
-            this.correlation = correlation;
-            this.arrivedNanos = arrivedNanos;
-        }
-
-        @Override
-        public void operationComplete(ChannelFuture same) {
-            if (!isSuccess()) {
-                replyFailed(correlation, cause());
-                return;
-            }
-            ConnectionStat stat = port.stat();
-            if (stat != null && channel.eventLoop().inEventLoop()) {
-                stat.answered0(System.nanoTime() - arrivedNanos);
-            }
-        }
-    }
-
     // ---- requests
 
     /** Those of this end. */
@@ -586,43 +233,42 @@ public final class Messenger extends ChannelDuplexHandler {
             readBeganNanos = System.nanoTime();
         }
         ByteBuf frame = (ByteBuf) message;
-        if (frame.readableBytes() < HEADER_BYTES) {
+        if (frame.readableBytes() < Frames.HEADER_BYTES) {
             int bytes = frame.readableBytes();
             frame.release();
-            throw notTheShortForm("of " + bytes + " bytes");
+            throw Frames.notTheShortForm("of " + bytes + " bytes");
         }
         long header = frame.readLong();
-        int kind = (int) (header >>> KIND_SHIFT);
-        long correlation = header & CORRELATION_MASK;
+        int kind = Frames.kind(header);
+        long correlation = Frames.correlation(header);
         switch (kind) {
-            case MESSAGE -> receive(virtual == null ? plain : Incoming.ofMessage(this), frame);
-            case REQUEST -> receive(Incoming.ofRequest(this, correlation, port.arrivalNanos0()), frame);
-            case TIMED_REQUEST -> receiveTimed(correlation, frame);
-            case REPLY -> requests.answered0(correlation, frame, readBeganNanos);
-            case FAILURE -> requests.failed0(correlation, frame, readBeganNanos);
-            case OVERLOADED ->
-                requests.refused0(correlation, TimeUnit.MICROSECONDS.toNanos(readMicros(OVERLOADED, frame)), frame);
-            case LEAVING -> leaving(frame);
-            case REFUSED -> refused(correlation, frame);
-            case LEAVE -> {
+            case Frames.MESSAGE -> handlers.message0(frame);
+            case Frames.REQUEST ->
+                handlers.request0(Incoming.ofRequest(this, correlation, port.arrivalNanos0()), frame);
+            case Frames.TIMED_REQUEST -> receiveTimed(correlation, frame);
+            case Frames.REPLY -> requests.answered0(correlation, frame, readBeganNanos);
+            case Frames.FAILURE -> requests.failed0(correlation, frame, readBeganNanos);
+            case Frames.OVERLOADED ->
+                requests.refused0(
+                        correlation,
+                        TimeUnit.MICROSECONDS.toNanos(Frames.readTime(Frames.OVERLOADED, frame)),
+                        frame);
+            case Frames.LEAVING -> leaving(frame);
+            case Frames.REFUSED -> refused(correlation, frame);
+            case Frames.LEAVE -> {
                 frame.release();
                 channel.close();
             }
             default -> {
                 frame.release();
-                throw notTheShortForm("of kind " + kind);
+                throw Frames.notTheShortForm("of kind " + kind);
             }
         }
     }
 
     /** The server wants no further requests here. */
     private void leaving(ByteBuf frame) {
-        if (frame.readableBytes() < TIME_BYTES) {
-            int bytes = HEADER_BYTES + frame.readableBytes();
-            frame.release();
-            throw notTheShortForm("of kind " + LEAVING + " and " + bytes + " bytes");
-        }
-        long millis = frame.readUnsignedInt();
+        long millis = Frames.readTime(Frames.LEAVING, frame);
         String reason = frame.toString(StandardCharsets.UTF_8);
         frame.release();
         requests.serverLeaves0(TimeUnit.MILLISECONDS.toNanos(millis), reason);
@@ -630,95 +276,17 @@ public final class Messenger extends ChannelDuplexHandler {
 
     private void refused(long correlation, ByteBuf frame) {
         int why = frame.isReadable() ? frame.readUnsignedByte() : 0;
-        if (why != REFUSED_LEAVING) {
+        if (why != Frames.REFUSED_LEAVING) {
             frame.release();
-            throw notTheShortForm("of kind " + REFUSED + " for reason " + why);
+            throw Frames.notTheShortForm("of kind " + Frames.REFUSED + " for reason " + why);
         }
         requests.refusedLeaving0(correlation, frame);
     }
 
-    private static IllegalStateException notTheShortForm(String what) {
-        return new IllegalStateException("a message " + what + " is not from an RdmaClient or RdmaServer: have the peer"
-                + " use one, or serve it with a plain RdmaChannel");
-    }
-
-    /** Reads the time behind the header of timed requests and refusals. */
-    private static long readMicros(int kind, ByteBuf frame) {
-        if (frame.readableBytes() < TIME_BYTES) {
-            int bytes = HEADER_BYTES + frame.readableBytes();
-            frame.release();
-            throw notTheShortForm("of kind " + kind + " and " + bytes + " bytes");
-        }
-        return frame.readUnsignedInt();
-    }
-
     private void receiveTimed(long correlation, ByteBuf frame) {
-        long micros = readMicros(TIMED_REQUEST, frame);
-        long timeNanos = micros == UNLIMITED_MICROS ? Long.MAX_VALUE : TimeUnit.MICROSECONDS.toNanos(micros);
-        receive(Incoming.ofTimedRequest(this, correlation, port.arrivalNanos0(), timeNanos), frame);
-    }
-
-    private void receive(Incoming incoming, ByteBuf message) {
-        VirtualHandlers elsewhere = virtual;
-        if (elsewhere != null) {
-            elsewhere.start(incoming, message);
-            return;
-        }
-        ByteBuf outer = handled;
-        handled = message;
-        try {
-            handle(incoming, message);
-        } finally {
-            handled = outer;
-        }
-    }
-
-    /**
-     * Runs the handler, unless its client no longer waits for the reply or the server is overloaded, then releases its
-     * message. On a connection that is gone, messages are handled and requests are not. On the loop, or on a virtual
-     * thread.
-     */
-    void handle(Incoming incoming, ByteBuf message) {
-        if (incoming.isRequest() && isGone()) {
-            message.release();
-            counters.countAbandoned();
-            return;
-        }
-        if (incoming.isExpired()) {
-            message.release();
-            counters.countExpired();
-            return;
-        }
-        if (queueAge != null && incoming.isRequest()) {
-            long now = System.nanoTime();
-            long waitedNanos = now - incoming.arrivedNanos();
-            if (queueAge.refuses(waitedNanos, now)) {
-                refuse(incoming, message, waitedNanos);
-                return;
-            }
-        }
-        Throwable failure = null;
-        try {
-            handler.onMessage(incoming, message);
-        } catch (Throwable thrown) {
-            failure = thrown;
-        }
-        if (message.refCnt() > 0) {
-            message.release();
-        } else if (failure == null) {
-            failure = gaveAway();
-        }
-        if (failure != null) {
-            log.failed(incoming, failure);
-            incoming.fail(failure);
-        }
-    }
-
-    /** Refuses a request, since the server is overloaded. On the loop, or on a virtual thread. */
-    void refuse(Incoming incoming, ByteBuf message, long retryAfterNanos) {
-        message.release();
-        counters.countOverloaded();
-        incoming.refuse(retryAfterNanos);
+        long micros = Frames.readTime(Frames.TIMED_REQUEST, frame);
+        long timeNanos = micros == Frames.UNLIMITED_MICROS ? Long.MAX_VALUE : TimeUnit.MICROSECONDS.toNanos(micros);
+        handlers.request0(Incoming.ofTimedRequest(this, correlation, port.arrivalNanos0(), timeNanos), frame);
     }
 
     @Override
@@ -743,7 +311,7 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     private boolean isPaused0() {
-        return pausesReading && (!channel.isWritable() || (virtual != null && virtual.isFull0()));
+        return pausesReading && (!channel.isWritable() || handlers.isFull0());
     }
 
     /** Resumes reading if its cause to wait is gone. */

@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  * @param <T> the result
  */
 public interface Operation<T> {
-    Operation<Void> SEND = (messenger, message, timeoutNanos, goesOn) -> messenger.message(message, goesOn);
+    Operation<Void> SEND =
+            (messenger, message, timeoutNanos, goesOn) -> messenger.outgoing().message(message, goesOn);
     Operation<ByteBuf> REQUEST =
             (messenger, message, timeoutNanos, goesOn) -> messenger.requests().request(message, timeoutNanos, goesOn);
     Operation<byte[]> REQUEST_BYTES = (messenger, message, timeoutNanos, goesOn) ->

@@ -176,11 +176,11 @@ public final class Requests {
             return;
         }
         left = true;
-        if (!messenger.peerTakes0(Messenger.EXTENDED)) {
+        if (!messenger.peerTakes0(Frames.EXTENDED)) {
             channel.close();
             return;
         }
-        messenger.send(Messenger.LEAVE, 0, Unpooled.EMPTY_BUFFER);
+        messenger.outgoing().send(Frames.LEAVE, 0, Unpooled.EMPTY_BUFFER);
         Future<?> wait =
                 channel.eventLoop().schedule(() -> channel.close(), ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
         channel.closeFuture().addListener(closed -> wait.cancel(false));
@@ -313,15 +313,15 @@ public final class Requests {
             if (lastCorrelation == 0) {
                 unproven = true;
             }
-            correlation = ++lastCorrelation & Messenger.CORRELATION_MASK;
+            correlation = ++lastCorrelation & Frames.CORRELATION_MASK;
             pending.put(correlation, this);
             count0();
         }
 
         private Future<Void> post0(ByteBuf payload, long timeNanos) {
-            return messenger.peerTakes0(Messenger.TAKES_TIMED_REQUESTS)
-                    ? messenger.sendTimed(Messenger.TIMED_REQUEST, correlation, timeNanos, payload)
-                    : messenger.send(Messenger.REQUEST, correlation, payload);
+            return messenger.peerTakes0(Frames.TAKES_TIMED_REQUESTS)
+                    ? messenger.outgoing().sendTimed(Frames.TIMED_REQUEST, correlation, timeNanos, payload)
+                    : messenger.outgoing().send(Frames.REQUEST, correlation, payload);
         }
 
         /** Sends it, once it counts against the limit. */

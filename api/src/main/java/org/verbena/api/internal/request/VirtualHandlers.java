@@ -82,7 +82,7 @@ public final class VirtualHandlers {
             if (most == null) {
                 startThread(work);
             } else if (!most.start(work)) {
-                messenger.refuse(incoming, message, most.longestWaitNanos(System.nanoTime()));
+                messenger.handlers().refuse(incoming, message, most.longestWaitNanos(System.nanoTime()));
                 finished(bytes);
             }
             return;
@@ -102,7 +102,7 @@ public final class VirtualHandlers {
     private void run(Work work) {
         work.incoming.setHandled(work.message);
         try {
-            messenger.handle(work.incoming, work.message);
+            messenger.handlers().handle(work.incoming, work.message);
         } finally {
             work.incoming.setHandled(null);
             HandlerLimit most = limit;

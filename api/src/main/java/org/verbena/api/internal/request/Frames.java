@@ -1,0 +1,116 @@
+package org.verbena.api.internal.request;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The frames of the short form. Each message begins with 8 bytes, its kind and the number of the request that it
+ * belongs to:
+ *
+ * <pre>{@code
+ *  0      1                  8
+ * | kind | correlation      | payload ...     big endian; correlation is 0 for plain messages
+ * }</pre>
+ *
+ * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds.
+ * Clients send it only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} it. A refusal answers only timed
+ * requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
+ *
+ * <p>A server that is leaving says so, with 4 bytes that say after how many milliseconds it may be connected to again,
+ * and a reason. A refused has one byte that says why, and words: the request was not begun.
+ *
+ * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
+ * another connection sends it when it has its last reply, only to servers that {@linkplain #EXTENDED announced} it.
+ */
+public final class Frames {
+    static final int MESSAGE = 0;
+    static final int REQUEST = 1;
+    public static final int REPLY = 2;
+    static final int FAILURE = 3;
+    static final int TIMED_REQUEST = 4;
+    static final int OVERLOADED = 5;
+
+    /** Kind 6 belonged to a frame of earlier versions. */
+    static final int LEAVE = 7;
+
+    static final int LEAVING = 9;
+    static final int REFUSED = 10;
+
+    /** Why a server has refused a request: it is leaving. */
+    static final int REFUSED_LEAVING = 1;
+
+    /** The feature of a server that accepts requests with a time limit; announced in the handshake. */
+    static final int TAKES_TIMED_REQUESTS = 1;
+
+    /** The feature of a peer that knows the kinds from 7 on. Feature 2 belonged to earlier versions. */
+    static final int EXTENDED = 4;
+
+    static final int HEADER_BYTES = 8;
+    static final int TIME_BYTES = 4;
+
+    /** The largest value that fits, which stands for all longer times: more than an hour, and no deadline. */
+    static final long UNLIMITED_MICROS = 0xffff_ffffL;
+
+    /** For messages of other kinds. */
+    static final long NO_TIME = -1;
+
+    private static final int KIND_SHIFT = 56;
+    static final long CORRELATION_MASK = (1L << KIND_SHIFT) - 1;
+
+    /** Up to this size, copying a message behind its header is cheaper than sending it with two SGEs. */
+    private static final int COPIED_BYTES = 2048;
+
+    private Frames() {}
+
+    /** Makes a frame, and takes ownership of the payload unless it throws. */
+    static ByteBuf of(ByteBufAllocator allocator, int kind, long correlation, long timeMicros, ByteBuf payload) {
+        long header = (long) kind << KIND_SHIFT | correlation;
+        boolean timed = timeMicros != NO_TIME;
+        int bytes = payload.readableBytes();
+        int copiedBytes = bytes <= COPIED_BYTES ? bytes : 0;
+        ByteBuf head = allocator.directBuffer(HEADER_BYTES + (timed ? TIME_BYTES : 0) + copiedBytes);
+        head.writeLong(header);
+        if (timed) {
+            head.writeInt((int) timeMicros);
+        }
+        if (bytes <= COPIED_BYTES) {
+            try {
+                head.writeBytes(payload);
+            } catch (Throwable failure) {
+                head.release();
+                throw failure;
+            }
+            payload.release();
+            return head;
+        }
+        return allocator.compositeDirectBuffer(2).addComponents(true, head, payload);
+    }
+
+    static int kind(long header) {
+        return (int) (header >>> KIND_SHIFT);
+    }
+
+    static long correlation(long header) {
+        return header & CORRELATION_MASK;
+    }
+
+    static long micros(long nanos) {
+        return Math.min(TimeUnit.NANOSECONDS.toMicros(nanos), UNLIMITED_MICROS);
+    }
+
+    /** Reads the 4 bytes behind the header of a kind that has them. Releases a frame that is too short, and throws. */
+    static long readTime(int kind, ByteBuf frame) {
+        if (frame.readableBytes() < TIME_BYTES) {
+            int bytes = HEADER_BYTES + frame.readableBytes();
+            frame.release();
+            throw notTheShortForm("of kind " + kind + " and " + bytes + " bytes");
+        }
+        return frame.readUnsignedInt();
+    }
+
+    static IllegalStateException notTheShortForm(String what) {
+        return new IllegalStateException("a message " + what + " is not from an RdmaClient or RdmaServer: have the peer"
+                + " use one, or serve it with a plain RdmaChannel");
+    }
+}

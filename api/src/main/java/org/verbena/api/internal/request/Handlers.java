@@ -1,0 +1,150 @@
+package org.verbena.api.internal.request;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Gives a connection's messages to the program's handler, on the loop or on virtual threads, unless nobody waits for
+ * the reply or the server is overloaded.
+ */
+final class Handlers {
+    private final Messenger messenger;
+    private final Channel channel;
+    private final Serving.Handler handler;
+    private final HandlerLog log;
+    private final RequestCounters counters;
+
+    /** Determines which requests have waited too long; null to refuse none for that. */
+    private final @Nullable QueueAge queueAge;
+
+    /** Runs the handler on virtual threads, if that was requested; else null. */
+    private final @Nullable VirtualHandlers virtual;
+
+    // Confined to the event loop.
+    private final Incoming plain;
+    /** The message that a handler on the loop has now. */
+    private @Nullable ByteBuf handled;
+
+    Handlers(Messenger messenger, Serving serving, HandlerLog log) {
+        this.messenger = messenger;
+        channel = messenger.channel();
+        handler = serving.handler();
+        this.log = log;
+        counters = serving.counters();
+        queueAge = serving.queueAge();
+        virtual = serving.virtualThreads() ? new VirtualHandlers(messenger, serving.limit()) : null;
+        plain = Incoming.ofMessage(messenger);
+    }
+
+    /** Whether so many messages are unfinished that no more should be read. On the loop. */
+    boolean isFull0() {
+        return virtual != null && virtual.isFull0();
+    }
+
+    /** Handles a plain message, of which it takes ownership. On the loop. */
+    void message0(ByteBuf message) {
+        receive0(virtual == null ? plain : Incoming.ofMessage(messenger), message);
+    }
+
+    /** Handles a request, and takes ownership of its message. On the loop. */
+    void request0(Incoming incoming, ByteBuf message) {
+        receive0(incoming, message);
+    }
+
+    private void receive0(Incoming incoming, ByteBuf message) {
+        VirtualHandlers elsewhere = virtual;
+        if (elsewhere != null) {
+            elsewhere.start(incoming, message);
+            return;
+        }
+        ByteBuf outer = handled;
+        handled = message;
+        try {
+            handle(incoming, message);
+        } finally {
+            handled = outer;
+        }
+    }
+
+    /**
+     * Runs the handler, unless its client no longer waits for the reply or the server is overloaded, then releases its
+     * message. On a connection that is gone, messages are handled and requests are not. On the loop, or on a virtual
+     * thread.
+     */
+    void handle(Incoming incoming, ByteBuf message) {
+        if (incoming.isRequest() && messenger.isGone()) {
+            message.release();
+            counters.countAbandoned();
+            return;
+        }
+        if (incoming.isExpired()) {
+            message.release();
+            counters.countExpired();
+            return;
+        }
+        if (queueAge != null && incoming.isRequest()) {
+            long now = System.nanoTime();
+            long waitedNanos = now - incoming.arrivedNanos();
+            if (queueAge.refuses(waitedNanos, now)) {
+                refuse(incoming, message, waitedNanos);
+                return;
+            }
+        }
+        Throwable failure = null;
+        try {
+            handler.onMessage(incoming, message);
+        } catch (Throwable thrown) {
+            failure = thrown;
+        }
+        if (message.refCnt() > 0) {
+            message.release();
+        } else if (failure == null) {
+            failure = gaveAway();
+        }
+        if (failure != null) {
+            log.failed(incoming, failure);
+            incoming.fail(failure);
+        }
+    }
+
+    /** Refuses a request, since the server is overloaded. On the loop, or on a virtual thread. */
+    void refuse(Incoming incoming, ByteBuf message, long retryAfterNanos) {
+        message.release();
+        counters.countOverloaded();
+        incoming.refuse(retryAfterNanos);
+    }
+
+    /**
+     * Makes sure that the handler does not send back its own message without retaining it.
+     *
+     * @throws IllegalStateException the message would be released during the send
+     */
+    void checkKept(Incoming incoming, ByteBuf message) {
+        ByteBuf now = incoming.handled();
+        if (now == null && channel.eventLoop().inEventLoop()) {
+            now = handled;
+        }
+        if (now != null && message != null && message.refCnt() == 1 && isSame(root(message), root(now))) {
+            throw gaveAway();
+        }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // by identity: buffers are equal if their bytes are
+    private static boolean isSame(ByteBuf one, ByteBuf other) {
+        return one == other;
+    }
+
+    private static ByteBuf root(ByteBuf buffer) {
+        ByteBuf root = buffer;
+        for (ByteBuf inner = root.unwrap(); inner != null; inner = root.unwrap()) {
+            root = inner;
+        }
+        return root;
+    }
+
+    private static IllegalStateException gaveAway() {
+        return new IllegalStateException("the handler released or gave away the message, which is released when the"
+                + " handler returns; use send(message.retain()) to send it back, and retain() to keep it");
+    }
+}

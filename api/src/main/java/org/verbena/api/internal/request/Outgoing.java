@@ -1,0 +1,309 @@
+package org.verbena.api.internal.request;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultChannelPromise;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.stat.ConnectionStat;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MessageTooLargeException;
+
+/** What a connection of the short form sends: frames, and the futures that say what became of them. Any thread. */
+final class Outgoing {
+    /** How much of an exception's text is sent to the peer, in characters. */
+    private static final int FAILURE_CHARS = 1000;
+
+    private final Messenger messenger;
+    private final MessagePort port;
+    private final Channel channel;
+
+    /** Runs the listeners of this connection's futures. */
+    private final EventExecutor notifier;
+
+    private final SendLimit limit;
+    private final HandlerLog log;
+
+    /** Whether to send the handler's exception to a peer whose request failed. */
+    private final boolean describesFailures;
+
+    /** Set before any thread can send. */
+    @SuppressWarnings("NullAway.Init")
+    private ChannelHandlerContext context;
+
+    Outgoing(Messenger messenger, MessagePort port, SendLimit limit, HandlerLog log, boolean describesFailures) {
+        this.messenger = messenger;
+        this.port = port;
+        channel = port.channel();
+        notifier = messenger.notifier();
+        this.limit = limit;
+        this.log = log;
+        this.describesFailures = describesFailures;
+    }
+
+    /** Sends from here on, when the pipeline has the messenger. */
+    void begin0(ChannelHandlerContext here) {
+        context = here;
+    }
+
+    /** In registered memory; null stays null, which {@link #send} refuses. */
+    @Nullable ByteBuf copy(byte @Nullable [] bytes) {
+        return bytes == null ? null : channel.alloc().buffer(bytes.length).writeBytes(bytes);
+    }
+
+    /** As {@link #copy(byte[])}, without moving the position. */
+    @Nullable ByteBuf copy(@Nullable ByteBuffer bytes) {
+        return bytes == null ? null : channel.alloc().buffer(bytes.remaining()).writeBytes(bytes.duplicate());
+    }
+
+    /**
+     * Sends a message that counts against no limit.
+     *
+     * @param payload its ownership is taken
+     * @return done when the send has completed
+     */
+    Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
+        return send(kind, correlation, Frames.NO_TIME, payload, new Sent(Frames.HEADER_BYTES));
+    }
+
+    /** As {@link #send(int, long, ByteBuf)}, with a time behind the header. */
+    Future<Void> sendTimed(int kind, long correlation, long timeNanos, ByteBuf payload) {
+        return send(
+                kind,
+                correlation,
+                Frames.micros(timeNanos),
+                payload,
+                new Sent(Frames.HEADER_BYTES + Frames.TIME_BYTES));
+    }
+
+    /**
+     * Sends a plain message, unless too much waits to be sent.
+     *
+     * @param payload its ownership is taken
+     * @return done when the send has completed
+     */
+    Future<Void> message(@Nullable ByteBuf payload) {
+        return message(payload, false);
+    }
+
+    /**
+     * As {@link #message(ByteBuf)}. On a connection that is gone, or that its client is about to leave, the client goes
+     * on with it, if so requested.
+     *
+     * @param payload its ownership is taken
+     */
+    Future<Void> message(@Nullable ByteBuf payload, boolean goesOn) {
+        int bytes = payload == null ? 0 : payload.readableBytes();
+        if (!limit.tryTake(bytes)) {
+            ReferenceCountUtil.safeRelease(payload);
+            return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
+        }
+        LinkOwner client = messenger.owner();
+        if (goesOn && client != null && payload != null && !messenger.isUsable()) {
+            Promise<Void> outcome = notifier.newPromise();
+            boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE);
+            if (!hasGone) { // nor can it be sent behind a leave: it would be lost
+                payload.release();
+                outcome.tryFailure(messenger.closed("send", new ClosedChannelException()));
+            }
+            messenger.requests().giveBack(bytes);
+            return outcome;
+        }
+        return send(Frames.MESSAGE, 0, Frames.NO_TIME, payload, new Counted(bytes));
+    }
+
+    /**
+     * Sends the reply to a request that arrived then. If it cannot be sent, the request fails at once. It counts but is
+     * never refused, since the peer has requested it.
+     */
+    Future<Void> reply(long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
+        int bytes = payload == null ? 0 : payload.readableBytes();
+        limit.take(bytes);
+        Reply sent = new Reply(bytes, correlation, arrivedNanos);
+        sent.addListener(sent);
+        return send(Frames.REPLY, correlation, Frames.NO_TIME, payload, sent);
+    }
+
+    private Future<Void> send(int kind, long correlation, long timeMicros, @Nullable ByteBuf payload, Sent sent) {
+        ByteBuf frame = frameFor(sent, kind, correlation, timeMicros, payload);
+        return frame == null ? sent : context.writeAndFlush(frame, sent);
+    }
+
+    /** Writes a message of the program's to the channel behind the messenger. Event loop only. */
+    void write0(ByteBuf payload, ChannelPromise promise) {
+        ByteBuf frame = frameFor(promise, Frames.MESSAGE, 0, Frames.NO_TIME, payload);
+        if (frame != null) {
+            context.write(frame, promise);
+        }
+    }
+
+    /** Null if there is none; then the promise has failed. */
+    private @Nullable ByteBuf frameFor(
+            ChannelPromise promise, int kind, long correlation, long timeMicros, @Nullable ByteBuf payload) {
+        try {
+            return Frames.of(channel.alloc(), kind, correlation, timeMicros, Messenger.checkUsable(payload));
+        } catch (RuntimeException | Error cause) {
+            // The message is null or released, or there is no memory for its header.
+            if (payload != null && payload.refCnt() > 0) {
+                payload.release();
+            }
+            promise.setFailure(cause);
+            return null;
+        }
+    }
+
+    void failure(long correlation, Throwable cause) {
+        String text = describesFailures ? String.valueOf(cause) : "";
+        failure(correlation, text.substring(0, Math.min(text.length(), FAILURE_CHARS)));
+    }
+
+    private void failure(long correlation, String text) {
+        send(Frames.FAILURE, correlation, Unpooled.wrappedBuffer(text.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    /** A reply cannot be sent: the request fails, if a failure can still be sent. */
+    void replyFailed(long correlation, Throwable cause) {
+        if (!messenger.isGone()) {
+            log.replyFailed(cause);
+            failure(correlation, cause);
+        }
+    }
+
+    /** Sends a refusal, or a failure with text to a peer that does not know refusals: the request was not begun. */
+    void overloaded(long correlation, boolean refusable, long retryAfterNanos) {
+        if (refusable) {
+            sendTimed(Frames.OVERLOADED, correlation, retryAfterNanos, Unpooled.EMPTY_BUFFER);
+        } else {
+            failure(
+                    correlation,
+                    "the server is overloaded, try again in " + Messenger.inMillis(retryAfterNanos) + " ms");
+        }
+    }
+
+    /** The future of a send; on a closed connection it fails with the reason why it is closed. */
+    private class Sent extends DefaultChannelPromise {
+        private final int headerBytes;
+
+        Sent(int headerBytes) {
+            super(channel, notifier);
+            this.headerBytes = headerBytes;
+        }
+
+        private Throwable explain(Throwable cause) {
+            if (cause instanceof MessageTooLargeException frame) {
+                return tooLarge(frame.lengthBytes() - headerBytes, Math.max(0, frame.limitBytes() - headerBytes));
+            }
+            boolean isClosed = cause instanceof ClosedChannelException
+                    || cause instanceof RejectedExecutionException
+                    || cause.getClass() == ConnectionException.class; // one end had closed, but the channel had not yet
+            return isClosed ? messenger.closed("send", cause) : cause;
+        }
+
+        /** Called before its outcome becomes visible. May be called more than once. */
+        void ending() {}
+
+        @Override
+        public ChannelPromise setSuccess(@Nullable Void result) {
+            ending();
+            return super.setSuccess(null);
+        }
+
+        @Override
+        public boolean trySuccess(@Nullable Void result) {
+            ending();
+            return super.trySuccess(null);
+        }
+
+        @Override
+        public ChannelPromise setFailure(Throwable cause) {
+            ending();
+            return super.setFailure(explain(cause));
+        }
+
+        @Override
+        public boolean tryFailure(Throwable cause) {
+            ending();
+            return super.tryFailure(explain(cause));
+        }
+
+        @Override
+        public boolean cancel(boolean mayInterruptIfRunning) {
+            boolean cancelled = super.cancel(mayInterruptIfRunning);
+            if (cancelled) {
+                ending();
+            }
+            return cancelled;
+        }
+
+        @Override
+        protected void checkDeadLock() {
+            RdmaEventLoop.checkMayWait(executor());
+        }
+    }
+
+    /** Counts the user's bytes: the limit in the handshake includes the header. */
+    private static MessageTooLargeException tooLarge(long bytes, long limitBytes) {
+        return new MessageTooLargeException(
+                "a message of " + bytes + " bytes is over the peer's limit of " + limitBytes
+                        + ": send it in parts, or raise MAX_MESSAGE_BYTES at the peer, and the limit of its receive"
+                        + " buffers if they cannot hold it",
+                bytes,
+                limitBytes);
+    }
+
+    /** The future of a message that counts while it waits: when the future is done, there is room again. */
+    private class Counted extends Sent {
+        private final int bytes;
+        private final AtomicBoolean counts = new AtomicBoolean(true);
+
+        Counted(int bytes) {
+            super(Frames.HEADER_BYTES);
+            this.bytes = bytes;
+        }
+
+        @Override
+        void ending() {
+            if (counts.getAndSet(false)) {
+                messenger.requests().giveBack(bytes);
+            }
+        }
+    }
+
+    /** The future of a reply, whose request has taken its time when the reply is sent. It listens to itself. */
+    private final class Reply extends Counted implements ChannelFutureListener {
+        private final long correlation;
+        private final long arrivedNanos;
+
+        Reply(int bytes, long correlation, long arrivedNanos) {
+            super(bytes);
+            this.correlation = correlation;
+            this.arrivedNanos = arrivedNanos;
+        }
+
+        @Override
+        public void operationComplete(ChannelFuture same) {
+            if (!isSuccess()) {
+                replyFailed(correlation, cause());
+                return;
+            }
+            ConnectionStat stat = port.stat();
+            if (stat != null && channel.eventLoop().inEventLoop()) {
+                stat.answered0(System.nanoTime() - arrivedNanos);
+            }
+        }
+    }
+}
