@@ -15,10 +15,16 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.request.HandlerLimit;
 import org.verbena.api.internal.request.Messenger;
@@ -51,8 +57,12 @@ import org.verbena.transport.spi.RdmaProvider;
  * accept data, the server stops reading from it. All methods may be called on any thread, platform or virtual.
  */
 public final class RdmaServer implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(RdmaServer.class);
+
     /** Enough for any program, and far below the overflow of times. */
     private static final long MAX_SHEDDING_NANOS = TimeUnit.DAYS.toNanos(1);
+
+    private static final long MAX_SHUTDOWN_NANOS = TimeUnit.DAYS.toNanos(365);
 
     private final RdmaServerChannel channel;
     private final RdmaEventLoopGroup group;
@@ -60,6 +70,12 @@ public final class RdmaServer implements AutoCloseable {
     private final ServerChildren children;
     private final ChannelGroup connections;
     private final RequestCounters counters;
+
+    /** The outcome of {@link #shutdown}; null until it is called. */
+    private final AtomicReference<@Nullable CompletableFuture<Boolean>> stopping = new AtomicReference<>();
+
+    /** What stops the server when the JVM ends; null for nothing. */
+    private final AtomicReference<@Nullable Thread> hook = new AtomicReference<>();
 
     private RdmaServer(
             RdmaServerChannel channel,
@@ -178,9 +194,102 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
+     * Stops the server without failing requests, if its clients can go on with other servers:
+     *
+     * <ol>
+     *   <li>It accepts no more connections, and closes those in the handshake.
+     *   <li>It asks its clients to leave. An {@link RdmaClient} sends its further requests to other servers from then
+     *       on, or waits until it can connect to this address again. It leaves when it has the replies to those that it
+     *       sent here, which are handled as usual.
+     *   <li>Each connection is closed when its client has left. One to a client of another release, which cannot be
+     *       asked, is closed as soon as no request waits for its reply.
+     *   <li>When no connection is left and no handler runs, or when the time is over, it closes as {@link #closeAsync()}
+     *       does. What has not begun by then is refused, so that its client may send it to another server.
+     * </ol>
+     *
+     * <p>Requests count until they are answered, whether or not their handler has returned. Only the first call
+     * matters; further ones return its outcome. {@link #close()} ends it early. May be called on any thread, also in a
+     * handler.
+     *
+     * @param most how long it may take, more than zero: as long as the slowest handlers need
+     * @return done when the server is closed: with true if everything that had arrived was answered, and with false if
+     *     something was not when the time was over. Cancelling it stops nothing
+     * @throws IllegalArgumentException the time is not positive
+     */
+    public CompletableFuture<Boolean> shutdown(Duration most) {
+        long nanos = Math.min(ShortForm.positive("most", most), MAX_SHUTDOWN_NANOS);
+        CompletableFuture<Boolean> outcome = new CompletableFuture<>();
+        CompletableFuture<Boolean> earlier = stopping.compareAndExchange(null, outcome);
+        if (earlier != null) {
+            return LoopFuture.of(earlier);
+        }
+        CompletableFuture<Void> drained = children.drain("the server is shutting down");
+        CompletableFuture.allOf(ShortForm.close(channel), drained)
+                .thenApply(all -> true)
+                .completeOnTimeout(false, nanos, TimeUnit.NANOSECONDS)
+                .thenCompose(inTime -> inTime ? CompletableFuture.completedFuture(true) : children.end())
+                .thenCompose(answered -> closeAsync().thenApply(closed -> answered))
+                .whenComplete((answered, failure) -> {
+                    if (failure == null) {
+                        outcome.complete(answered);
+                    } else {
+                        outcome.completeExceptionally(failure);
+                    }
+                });
+        return LoopFuture.of(outcome);
+    }
+
+    /**
+     * Shuts the server down, as {@link #shutdown} does, when the JVM ends: by SIGTERM, by SIGINT or by {@code
+     * System.exit}. The JVM waits for it, and no longer than that. If the server is closed before, nothing remains of
+     * this.
+     *
+     * <pre>{@code
+     * RdmaServer.bind("0.0.0.0", 7471, handler).closeOnSigterm(Duration.ofSeconds(20));
+     * }</pre>
+     *
+     * @param most how long it may take, more than zero: less than what the operating system or the orchestrator waits
+     *     before it kills the process
+     * @return this
+     * @throws IllegalArgumentException the time is not positive
+     * @throws IllegalStateException the JVM is ending already
+     */
+    public RdmaServer closeOnSigterm(Duration most) {
+        long nanos = ShortForm.positive("most", most);
+        Thread stop = new Thread(() -> shutdownAtExit(most, nanos), "verbena-shutdown");
+        Runtime.getRuntime().addShutdownHook(stop);
+        remove(hook.getAndSet(stop));
+        return this;
+    }
+
+    private void shutdownAtExit(Duration most, long nanos) {
+        long closingNanos = TimeUnit.MILLISECONDS.toNanos(ShortForm.CLOSE_MILLIS);
+        try {
+            boolean answered = shutdown(most)
+                    .get(Math.min(nanos, MAX_SHUTDOWN_NANOS) + closingNanos, TimeUnit.NANOSECONDS);
+            if (!answered) {
+                LOG.warn("{}: not all requests were answered within {} at the end of the JVM", channel, most);
+            }
+        } catch (InterruptedException | ExecutionException | TimeoutException failure) {
+            LOG.warn("{}: the server could not be shut down at the end of the JVM", channel, failure);
+        }
+    }
+
+    private static void remove(@Nullable Thread hook) {
+        if (hook == null) {
+            return;
+        }
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException ending) {
+            LOG.trace("the JVM is ending, and its hooks are running", ending);
+        }
+    }
+
+    /**
      * Stops listening, closes all connections in good order, those in the handshake included, ends its threads, and
      * waits until that is done. Idempotent. Does not interrupt handlers on virtual threads, and does not wait for them;
-     * what they send afterwards fails.
+     * what they send afterwards fails: {@link #shutdown} waits for them.
      *
      * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a handler: use {@link
      *     #closeAsync()} there
@@ -197,6 +306,7 @@ public final class RdmaServer implements AutoCloseable {
      * @return done when it is closed and its threads have ended; cancelling it stops nothing
      */
     public CompletableFuture<Void> closeAsync() {
+        remove(hook.getAndSet(null));
         return ownsGroup
                 ? ShortForm.done(group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS))
                 : RdmaFutures.allOf(ShortForm.close(channel), children.close());
@@ -475,20 +585,20 @@ public final class RdmaServer implements AutoCloseable {
                     .childHandler(new ChannelInitializer<RdmaChannel>() {
                         @Override
                         protected void initChannel(RdmaChannel accepted) {
-                            children.add(accepted);
+                            Messenger messenger = Messenger.ofServer(
+                                    accepted.host(),
+                                    new Serving(
+                                            handling,
+                                            virtual,
+                                            describe,
+                                            countersOf(accepted, counters),
+                                            ages.apply(accepted.eventLoop()),
+                                            limit,
+                                            bounds,
+                                            Integer.MAX_VALUE));
+                            children.add(messenger);
                             accepted.pipeline().addLast(new Welcome<>(accepted, connections, onActive));
-                            accepted.pipeline()
-                                    .addLast(Messenger.ofServer(
-                                            accepted.host(),
-                                            new Serving(
-                                                    handling,
-                                                    virtual,
-                                                    describe,
-                                                    countersOf(accepted, counters),
-                                                    ages.apply(accepted.eventLoop()),
-                                                    limit,
-                                                    bounds,
-                                                    Integer.MAX_VALUE)));
+                            accepted.pipeline().addLast(messenger);
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

@@ -21,6 +21,11 @@ final class Handlers {
     /** Runs the handler on virtual threads, if that was requested; else null. */
     private final @Nullable VirtualHandlers virtual;
 
+    private final OpenRequests open = new OpenRequests();
+
+    /** Waits until no handler runs and all is answered; null unless the server is leaving. Written by the loop. */
+    private volatile @Nullable Drain drain;
+
     // Confined to the event loop.
     private final Incoming plain;
     /** The message that a handler on the loop has now. */
@@ -49,7 +54,15 @@ final class Handlers {
 
     /** Handles a request, and takes ownership of its message. On the loop. */
     void request0(Incoming incoming, ByteBuf message) {
+        if (virtual != null) {
+            open.add(incoming); // before another thread can answer it
+            receive0(incoming, message);
+            return;
+        }
         receive0(incoming, message);
+        if (!incoming.isOver() && !open.add(incoming)) {
+            incoming.abandon();
+        }
     }
 
     private void receive0(Incoming incoming, ByteBuf message) {
@@ -73,23 +86,9 @@ final class Handlers {
      * thread.
      */
     void handle(Incoming incoming, ByteBuf message) {
-        if (incoming.isRequest() && messenger.isGone()) {
+        if (incoming.isRequest() && !begins(incoming)) {
             message.release();
-            counters.countAbandoned();
             return;
-        }
-        if (incoming.isExpired()) {
-            message.release();
-            counters.countExpired();
-            return;
-        }
-        if (queueAge != null && incoming.isRequest()) {
-            long now = System.nanoTime();
-            long waitedNanos = now - incoming.arrivedNanos();
-            if (queueAge.refuses(waitedNanos, now)) {
-                refuse(incoming, message, waitedNanos);
-                return;
-            }
         }
         Throwable failure = null;
         try {
@@ -108,11 +107,75 @@ final class Handlers {
         }
     }
 
+    /** Whether a request's handler begins; if not, it has been counted and, if anyone waits for it, refused. */
+    private boolean begins(Incoming request) {
+        if (request.isExpired()) {
+            if (request.abandon()) {
+                counters.countExpired();
+            }
+            return false;
+        }
+        if (messenger.isGone()) {
+            if (request.abandon()) {
+                counters.countAbandoned();
+            }
+            return false;
+        }
+        if (queueAge != null) {
+            long now = System.nanoTime();
+            long waitedNanos = now - request.arrivedNanos();
+            if (queueAge.refuses(waitedNanos, now)) {
+                refuse(request, waitedNanos);
+                return false;
+            }
+        }
+        return request.begin();
+    }
+
     /** Refuses a request, since the server is overloaded. On the loop, or on a virtual thread. */
-    void refuse(Incoming incoming, ByteBuf message, long retryAfterNanos) {
-        message.release();
+    void refuse(Incoming request, long retryAfterNanos) {
         counters.countOverloaded();
-        incoming.refuse(retryAfterNanos);
+        request.refuse(retryAfterNanos);
+    }
+
+    // ---- the end
+
+    /** A request that others know of has its answer, or gets none. Any thread. */
+    void over(Incoming request) {
+        open.remove(request);
+        ended();
+    }
+
+    /** Something that a drain may wait for has ended. Any thread. */
+    void ended() {
+        Drain waiting = drain;
+        if (waiting != null && isIdle()) {
+            waiting.check();
+        }
+    }
+
+    /** Whether no handler runs, and every request has its answer. Any thread; exact on the loop. */
+    boolean isIdle() {
+        return open.isEmpty() && (virtual == null || virtual.isIdle());
+    }
+
+    void drain0(Drain waiting) {
+        drain = waiting;
+    }
+
+    /** Tells the client which of its requests have not begun: it may go on elsewhere with these. On the loop. */
+    void refuseUnbegun0() {
+        open.all().forEach(Incoming::refuseLeaving);
+    }
+
+    /** The connection has ended, and nobody waits for its requests. On the loop. */
+    void end0() {
+        for (Incoming request : open.end()) {
+            if (request.abandon()) {
+                counters.countAbandoned();
+            }
+        }
+        ended();
     }
 
     /**

@@ -5,12 +5,20 @@ import io.netty.channel.Channel;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** An inbound message, and the methods that answer it. Any thread. */
 public final class Incoming {
+    /** No handler has it. */
+    private static final int ARRIVED = 0;
+
+    private static final int BEGUN = 1;
+
+    /** It has its answer, or gets none. */
+    private static final int OVER = 2;
+
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
@@ -21,7 +29,11 @@ public final class Incoming {
     /** How long the peer waits from then on; {@link Long#MAX_VALUE} if it did not say. */
     private final long timeNanos;
 
-    private final AtomicBoolean replied = new AtomicBoolean();
+    /** Of a request: from {@link #ARRIVED} to {@link #BEGUN} to {@link #OVER}, none of which need be reached. */
+    private final AtomicInteger state = new AtomicInteger(ARRIVED);
+
+    /** Whether other threads may find it among the {@linkplain OpenRequests open ones}. Written by the loop. */
+    private volatile boolean listed;
 
     /** The message that a handler on a virtual thread has now. Written by that thread. */
     private volatile @Nullable ByteBuf handled;
@@ -106,15 +118,19 @@ public final class Incoming {
     }
 
     private Future<Void> answer(@Nullable ByteBuf message) {
-        return request && replied.compareAndSet(false, true)
-                ? messenger.outgoing().reply(correlation, message, arrivedNanos)
-                : messenger.outgoing().message(message);
+        if (!finish()) {
+            return messenger.outgoing().message(message);
+        }
+        Future<Void> reply = messenger.outgoing().reply(correlation, message, arrivedNanos);
+        over();
+        return reply;
     }
 
     /** There is no memory for the message: if it is the reply, the request fails. */
     private Future<Void> cannotAnswer(Throwable cause) {
-        if (request && replied.compareAndSet(false, true)) {
+        if (finish()) {
             messenger.outgoing().replyFailed(correlation, cause);
+            over();
         }
         return messenger.notifier().newFailedFuture(cause);
     }
@@ -142,16 +158,64 @@ public final class Incoming {
 
     /** Sends the handler's failure to the peer, if it still waits for a reply. */
     void fail(Throwable cause) {
-        if (request && replied.compareAndSet(false, true)) {
+        if (finish()) {
             messenger.outgoing().failure(correlation, cause);
+            over();
         }
     }
 
     /** Sends a refusal to the peer, because the server is overloaded, if the peer still waits for a reply. */
     void refuse(long retryAfterNanos) {
-        if (request && replied.compareAndSet(false, true)) {
+        if (finish()) {
             messenger.outgoing().overloaded(correlation, refusable, retryAfterNanos);
+            over();
         }
+    }
+
+    /** Sends a refusal to the peer, because this end is leaving, unless a handler has begun. */
+    void refuseLeaving() {
+        if (state.compareAndSet(ARRIVED, OVER)) {
+            messenger.outgoing().refusedLeaving(correlation);
+            over();
+        }
+    }
+
+    /** The handler of a request begins, unless the request is over. */
+    boolean begin() {
+        return state.compareAndSet(ARRIVED, BEGUN);
+    }
+
+    /** Nobody waits for the request. Returns whether its handler will never begin because of this. */
+    boolean abandon() {
+        int before = state.getAndSet(OVER);
+        if (before != OVER) {
+            over();
+        }
+        return before == ARRIVED;
+    }
+
+    /** Whether the caller is to answer it: true once for a request, and never for a message. */
+    private boolean finish() {
+        return request && state.getAndSet(OVER) != OVER;
+    }
+
+    private void over() {
+        if (listed) {
+            messenger.handlers().over(this);
+        }
+    }
+
+    boolean isOver() {
+        return state.get() == OVER;
+    }
+
+    long correlation() {
+        return correlation;
+    }
+
+    /** From now on others may find it. On the loop. */
+    void setListed() {
+        listed = true;
     }
 
     void setHandled(@Nullable ByteBuf message) {

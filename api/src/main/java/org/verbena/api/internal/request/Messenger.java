@@ -12,6 +12,7 @@ import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
@@ -224,6 +225,49 @@ public final class Messenger extends ChannelDuplexHandler {
         requests.leave();
     }
 
+    // ---- the end of a server's connection
+
+    /**
+     * Asks the client to leave. Any thread.
+     *
+     * @return done when the connection has ended and no handler runs for it
+     */
+    CompletableFuture<Void> drain(String reason) {
+        Drain drain = new Drain(this);
+        try {
+            channel.eventLoop().execute(() -> {
+                handlers.drain0(drain);
+                drain.begin0(reason);
+            });
+        } catch (RejectedExecutionException ended) {
+            handlers.drain0(drain);
+            drain.check();
+        }
+        return drain.done();
+    }
+
+    /**
+     * Closes the connection, and refuses what has not begun. Any thread.
+     *
+     * @return whether all that had arrived was answered
+     */
+    CompletableFuture<Boolean> end() {
+        CompletableFuture<Boolean> answered = new CompletableFuture<>();
+        try {
+            channel.eventLoop().execute(() -> {
+                boolean all = handlers.isIdle();
+                if (!isGone() && peerTakes0(Frames.EXTENDED)) {
+                    handlers.refuseUnbegun0();
+                }
+                channel.close();
+                answered.complete(all); // which may close the server, here and now
+            });
+        } catch (RejectedExecutionException ended) {
+            answered.complete(handlers.isIdle());
+        }
+        return answered;
+    }
+
     // ---- inbound
 
     @Override
@@ -362,6 +406,7 @@ public final class Messenger extends ChannelDuplexHandler {
     @Override
     public void channelInactive(ChannelHandlerContext context) {
         requests.end0();
+        handlers.end0();
         context.fireChannelInactive();
     }
 }

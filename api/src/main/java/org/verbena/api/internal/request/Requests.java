@@ -4,7 +4,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.util.collection.LongObjectHashMap;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
@@ -52,7 +51,7 @@ public final class Requests {
     private final LongAdder lateReplies;
 
     // Confined to the event loop.
-    private final LongObjectHashMap<Request<?>> pending = new LongObjectHashMap<>();
+    private final ByNumber<Request<?>> pending = new ByNumber<>();
     private long lastCorrelation;
     private boolean inactive;
 
@@ -399,7 +398,7 @@ public final class Requests {
         long now = System.nanoTime();
         List<Request<?>> late = new ArrayList<>();
         long leastLeftNanos = Long.MAX_VALUE;
-        for (Request<?> request : pending.values()) {
+        for (Request<?> request : pending.each()) {
             long leftNanos = request.deadlineNanos - now;
             if (leftNanos <= 0) {
                 late.add(request);
@@ -521,7 +520,7 @@ public final class Requests {
             return;
         }
         Throwable cause = begun(messenger.closed("request", new ClosedChannelException()));
-        for (Request<?> request : new ArrayList<>(pending.values())) {
+        for (Request<?> request : pending.all()) {
             request.forget0();
             request.tryFailure(cause);
         }

@@ -82,7 +82,8 @@ public final class VirtualHandlers {
             if (most == null) {
                 startThread(work);
             } else if (!most.start(work)) {
-                messenger.handlers().refuse(incoming, message, most.longestWaitNanos(System.nanoTime()));
+                message.release();
+                messenger.handlers().refuse(incoming, most.longestWaitNanos(System.nanoTime()));
                 finished(bytes);
             }
             return;
@@ -117,9 +118,18 @@ public final class VirtualHandlers {
     private void finished(int bytes) {
         long leftBytes = unfinishedBytes.addAndGet(-bytes);
         boolean fell = leftBytes <= FEW_BYTES && leftBytes + bytes > FEW_BYTES;
-        if ((unfinished.decrementAndGet() == FEW || fell) && areFew()) {
+        int left = unfinished.decrementAndGet();
+        if ((left == FEW || fell) && areFew()) {
             resume();
         }
+        if (left == 0) {
+            messenger.handlers().ended();
+        }
+    }
+
+    /** Whether no message is unfinished. Any thread. */
+    boolean isIdle() {
+        return unfinished.get() == 0;
     }
 
     private boolean areFew() {

@@ -1,0 +1,73 @@
+package org.verbena.api.internal.request;
+
+import io.netty.channel.Channel;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * How a server that is leaving ends a connection:
+ *
+ * <pre>{@code
+ *  handshake --> closed
+ *  active, and the client can be asked to leave --> LEAVING sent --its LEAVE--> closed
+ *  active, and it cannot                        --nothing is open--> closed
+ *                                                                    closed --no handler runs--> done
+ * }</pre>
+ *
+ * <p>A client that was asked to leave goes on elsewhere with its further requests, and leaves when it has its replies
+ * here. Requests that it has sent until then are handled as usual.
+ */
+final class Drain {
+    private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
+
+    private final Messenger messenger;
+    private final Channel channel;
+    private final CompletableFuture<Void> done = new CompletableFuture<>();
+
+    /** Whether the client ends it. Event loop only. */
+    private boolean clientLeaves;
+
+    Drain(Messenger messenger) {
+        this.messenger = messenger;
+        channel = messenger.channel();
+    }
+
+    /** Done when the connection has ended and no handler runs for it. */
+    CompletableFuture<Void> done() {
+        return done;
+    }
+
+    void begin0(String reason) {
+        ShortForm.done(channel.closeFuture()).thenRun(this::check);
+        if (!channel.isActive()) {
+            channel.close(); // a client in the handshake has sent nothing yet
+        } else if (messenger.peerTakes0(Frames.EXTENDED)) {
+            clientLeaves = true;
+            messenger.outgoing().leaving(reason);
+        }
+        check0();
+    }
+
+    /** Something that it waits for has ended. Any thread. */
+    void check() {
+        try {
+            channel.eventLoop().execute(this::check0);
+        } catch (RejectedExecutionException ended) {
+            LOG.trace("{}: the event loop has ended, and closed it", channel, ended);
+            check0();
+        }
+    }
+
+    private void check0() {
+        if (!messenger.handlers().isIdle()) {
+            return;
+        }
+        if (!channel.isOpen()) {
+            done.complete(null);
+        } else if (!clientLeaves) {
+            channel.close();
+        }
+    }
+}

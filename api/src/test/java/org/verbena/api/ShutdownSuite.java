@@ -1,0 +1,472 @@
+package org.verbena.api;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.concurrent.BlockingOperationException;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.verbena.api.client.Target;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** Servers that stop without failing what their clients have sent. */
+public abstract class ShutdownSuite extends ApiSuite {
+    private static final Duration LONG = Duration.ofMinutes(10);
+    private static final String LEAVING = "0900000000000000" + "00000000";
+
+    private RdmaServer serve(int port, MessageHandler handler) {
+        return RdmaServer.builder().group(group).bind(host(), port, handler);
+    }
+
+    private RdmaClient client(RdmaServer... servers) {
+        List<InetSocketAddress> addresses = new ArrayList<>();
+        for (RdmaServer each : servers) {
+            addresses.add(each.localAddress());
+        }
+        return RdmaClient.builder()
+                .group(group)
+                .target(Target.of(addresses))
+                .backOff(Duration.ofMillis(5), Duration.ofMillis(50))
+                .connect();
+    }
+
+    /** A client that is none: it sends and gets frames. */
+    private RdmaChannel stranger(RdmaServer server, ChannelHandler... handlers) {
+        return (RdmaChannel) done("connecting", bootstrap(handlers).connect(server.localAddress()))
+                .channel();
+    }
+
+    /** Announces what present clients do. */
+    private static ChannelHandler announcing() {
+        return new ChannelInboundHandlerAdapter() {
+            @Override
+            public void handlerAdded(ChannelHandlerContext context) {
+                ((RdmaChannel) context.channel()).host().announce0(4);
+            }
+        };
+    }
+
+    private static void write(RdmaChannel channel, String hex) {
+        channel.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex.replace(" ", ""))));
+    }
+
+    private static String hex(byte[] frame) {
+        return HexFormat.of().formatHex(frame);
+    }
+
+    private static byte[] text(String text) {
+        return text.getBytes(US_ASCII);
+    }
+
+    @Test
+    void whatIsInHandlersIsAnswered() {
+        for (boolean virtual : new boolean[] {false, true}) {
+            BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
+            Semaphore turns = new Semaphore(0);
+            MessageHandler later = MessageHandler.ofBytes((exchange, message) -> {
+                replies.add(() -> exchange.send(message));
+                if (virtual) {
+                    turns.acquire(); // the handler goes on after its reply
+                }
+            });
+            RdmaServer server =
+                    RdmaServer.builder().group(group).virtualThreads(virtual).bind(host(), 0, later);
+            try (RdmaClient client = client(server)) {
+                List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+                for (int i = 0; i < 20; i++) {
+                    requests.add(client.request(new byte[] {(byte) i}));
+                }
+                Patience.until("all are in handlers", () -> replies.size() == 20);
+                RdmaChannel channel = client.channel();
+                CompletableFuture<Boolean> stopping = server.shutdown(LONG);
+                settle(channel, channel);
+                assertThat(stopping).isNotDone();
+                assertThat(channel.isActive()).isTrue();
+                assertThat(requests).noneMatch(CompletableFuture::isDone);
+
+                replies.forEach(Runnable::run);
+                for (int i = 0; i < 20; i++) {
+                    assertThat(Patience.await("a reply", requests.get(i))).containsExactly(i);
+                }
+                done("the connection's end", channel.closeFuture());
+                if (virtual) {
+                    settle(channel, channel);
+                    assertThat(stopping).as("handlers run").isNotDone();
+                    turns.release(20);
+                }
+                assertThat(Patience.await("the shutdown", stopping)).isTrue();
+                assertThat(server.connections().size()).isZero();
+                assertThat(Patience.await("the same", server.shutdown(Duration.ofNanos(1))))
+                        .isTrue();
+            } finally {
+                server.close();
+            }
+        }
+    }
+
+    @Test
+    void aClientGoesOnAtAnotherServerAtOnce() {
+        BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
+        MessageHandler later =
+                MessageHandler.ofBytes((exchange, message) -> replies.add(() -> exchange.send(message)));
+        RdmaServer leaving = serve(0, later);
+        try (RdmaServer other = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(text("other"))));
+                RdmaClient client = client(leaving, other)) {
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+            Patience.until("one is held", () -> {
+                requests.add(client.request(text("held")));
+                return !replies.isEmpty();
+            });
+            CompletableFuture<Boolean> stopping = leaving.shutdown(LONG);
+            Patience.until("the other gets all", () -> {
+                int before = replies.size();
+                for (int i = 0; i < 20; i++) {
+                    CompletableFuture<byte[]> request = client.request(text("new"));
+                    requests.add(request);
+                    Patience.until("it is answered or held", () -> request.isDone() || replies.size() > before);
+                }
+                return replies.size() == before;
+            });
+            assertThat(stopping).isNotDone();
+            replies.forEach(Runnable::run);
+            for (CompletableFuture<byte[]> each : requests) {
+                Patience.await("a reply", each);
+            }
+            assertThat(Patience.await("the shutdown", stopping)).isTrue();
+        }
+    }
+
+    @Test
+    void anIdleServerStopsAtOnceAndAcceptsNoMore() {
+        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+        try (RdmaClient client = client(server)) {
+            Patience.await("a reply", client.request(new byte[1]));
+            assertThat(Patience.await("the shutdown", server.shutdown(LONG))).isTrue();
+            assertThatThrownBy(() -> RdmaClient.builder().group(group).connect(host(), server.port()))
+                    .isInstanceOf(ConnectionException.class);
+        }
+        RdmaServer unused = serve(0, (exchange, message) -> {});
+        assertThat(Patience.await("the shutdown", unused.shutdown(LONG))).isTrue();
+    }
+
+    /** They may be up or not; none is served by a server that has stopped, and none is left without an outcome. */
+    @Test
+    void clientsInTheHandshakeAreIncluded() {
+        for (int round = 0; round < 10; round++) {
+            RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+            RdmaClient.Builder builder =
+                    RdmaClient.builder().group(group).failFast().connectTimeout(Patience.LIMIT);
+            List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
+            for (int i = 0; i < 12; i++) {
+                connecting.add(builder.connectAsync(host(), server.port()));
+            }
+            Patience.until(
+                    "one of them is there",
+                    () -> !server.connections().isEmpty() || connecting.stream().allMatch(CompletableFuture::isDone));
+            assertThat(Patience.await("the shutdown", server.shutdown(LONG))).isTrue();
+            for (CompletableFuture<RdmaClient> each : connecting) {
+                Patience.until("it is up, or not", each::isDone);
+                if (each.isCompletedExceptionally()) {
+                    assertThat(each.exceptionNow()).isInstanceOf(ConnectionException.class);
+                } else {
+                    RdmaClient client = each.resultNow();
+                    assertThat(failure("a request", client.request(new byte[3])))
+                            .isInstanceOf(ConnectionException.class);
+                    client.close();
+                }
+            }
+        }
+    }
+
+    @Test
+    void whatIsNotAnsweredInTimeIsClosed() {
+        AtomicBoolean arrived = new AtomicBoolean();
+        RdmaServer server = serve(0, (exchange, message) -> arrived.set(true));
+        try (RdmaClient client =
+                RdmaClient.builder().group(group).reconnect(false).connect(host(), server.port())) {
+            CompletableFuture<byte[]> request = client.request(new byte[1]);
+            Patience.until("it has arrived", arrived::get);
+            assertThat(Patience.await("the shutdown", server.shutdown(Duration.ofMillis(50))))
+                    .isFalse();
+            assertThat(failure("the request", request))
+                    .isInstanceOfSatisfying(
+                            ConnectionException.class,
+                            lost -> assertThat(lost.mayHaveBegun()).isTrue());
+        }
+    }
+
+    @Test
+    void whatHasNotBegunInTimeIsRefused() {
+        AtomicInteger begun = new AtomicInteger();
+        Semaphore turns = new Semaphore(0);
+        RdmaServer server = RdmaServer.builder()
+                .group(group)
+                .virtualThreads(true)
+                .maxHandlers(1, 100)
+                .bind(host(), 0, (exchange, message) -> {
+                    begun.incrementAndGet();
+                    turns.acquire();
+                });
+        try (RdmaClient client = client(server);
+                RdmaClient repeats = RdmaClient.builder()
+                        .group(group)
+                        .idempotent(true)
+                        .backOff(Duration.ofMillis(5), Duration.ofMillis(50))
+                        .connect(host(), server.port())) {
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+            requests.add(client.request(text("hello")));
+            Patience.until("one has begun", () -> begun.get() == 1);
+            List<CompletableFuture<byte[]>> repeated = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                requests.add(client.request(text("hello")));
+                repeated.add(repeats.request(text("hello")));
+            }
+            settle(client.channel(), repeats.channel());
+            for (Channel accepted : server.connections()) {
+                settle(accepted, accepted);
+            }
+            int port = server.port();
+            assertThat(Patience.await("the shutdown", server.shutdown(Duration.ofMillis(50))))
+                    .isFalse();
+            List<Boolean> mayHaveBegun = new ArrayList<>();
+            for (CompletableFuture<byte[]> each : requests) {
+                mayHaveBegun.add(((ConnectionException) failure("a request", each)).mayHaveBegun());
+            }
+            assertThat(mayHaveBegun.removeFirst()).as("the one that had begun").isTrue();
+            assertThat(mayHaveBegun).containsOnly(false);
+            try (RdmaServer next =
+                    serve(port, MessageHandler.ofBytes((exchange, message) -> exchange.send(text("next"))))) {
+                for (CompletableFuture<byte[]> each : repeated) {
+                    assertThat(Patience.await("a reply", each)).isEqualTo(text("next"));
+                }
+                assertThat(next.connections().size()).isPositive();
+            }
+            assertThat(begun).hasValue(1);
+        } finally {
+            turns.release(20);
+        }
+    }
+
+    // ---- peers of other releases, and hostile ones
+
+    @Test
+    void aPeerThatCannotBeAskedIsClosedWhenItIsAnswered() {
+        BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
+        RdmaServer server = serve(
+                0, MessageHandler.ofBytes((exchange, message) -> replies.add(() -> exchange.send(text("late")))));
+        RdmaChannel idle = stranger(server);
+        RdmaChannel busy = stranger(server);
+        write(busy, "01 00000000000001 68");
+        write(busy, "01 00000000000002 68");
+        Runnable first = Patience.take("the first", replies);
+        Runnable second = Patience.take("the second", replies);
+        CompletableFuture<Boolean> stopping = server.shutdown(LONG);
+        done("the idle one closing", idle.closeFuture());
+        second.run();
+        assertThat(hex(inbox(busy).next())).isEqualTo("0200000000000002" + hex(text("late")));
+        settle(busy, busy);
+        assertThat(busy.isActive()).isTrue();
+        first.run();
+        assertThat(hex(inbox(busy).next())).isEqualTo("0200000000000001" + hex(text("late")));
+        done("the busy one closing", busy.closeFuture());
+        assertThat(Patience.await("the shutdown", stopping)).isTrue();
+        assertThat(inbox(idle).messages).as("what it would not know").isEmpty();
+    }
+
+    @Test
+    void aPeerThatStaysIsServed() {
+        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+        RdmaChannel stays = stranger(server, announcing());
+        RdmaChannel leaves = stranger(server, announcing());
+        CompletableFuture<Boolean> stopping = server.shutdown(LONG);
+        for (RdmaChannel each : List.of(stays, leaves)) {
+            assertThat(hex(inbox(each).next())).startsWith(LEAVING);
+        }
+        write(leaves, "07 00000000000000");
+        done("the one that leaves closing", leaves.closeFuture());
+        write(stays, "01 00000000000001 6869");
+        assertThat(hex(inbox(stays).next())).isEqualTo("02000000000000016869");
+        assertThat(stopping).isNotDone();
+        server.close();
+        done("the one that stays closing", stays.closeFuture());
+        assertThat(Patience.await("the shutdown", stopping))
+                .as("all was answered")
+                .isTrue();
+    }
+
+    @Test
+    void aPeerThatStaysIsClosedInTheEnd() {
+        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+        RdmaChannel stays = stranger(server, announcing());
+        CompletableFuture<Boolean> stopping = server.shutdown(Duration.ofMillis(50));
+        done("the one that stays closing", stays.closeFuture());
+        assertThat(Patience.await("the shutdown", stopping))
+                .as("all was answered")
+                .isTrue();
+    }
+
+    /** What only servers send does nothing at a server, unless it is malformed. */
+    @Test
+    void framesFromTheWrongSideAreIgnored() {
+        try (RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)))) {
+            RdmaChannel stranger = stranger(server, announcing());
+            write(stranger, LEAVING);
+            write(stranger, "0a 00000000000001 01 6e6f");
+            write(stranger, "01 00000000000001 6869");
+            assertThat(hex(inbox(stranger).next())).isEqualTo("02000000000000016869");
+            done("closing", stranger.close());
+            for (String malformed : List.of("09 00000000000000 000000", "0a 00000000000001", "0a 00000000000001 7f")) {
+                RdmaChannel closed = stranger(server, announcing());
+                write(closed, malformed);
+                done("the server closing " + malformed, closed.closeFuture());
+            }
+        }
+    }
+
+    // ---- callers
+
+    @Test
+    void aHandlerMayShutItsServerDown() {
+        CompletableFuture<Throwable> waits = new CompletableFuture<>();
+        CompletableFuture<CompletableFuture<Boolean>> stopping = new CompletableFuture<>();
+        RdmaServer[] server = new RdmaServer[1];
+        server[0] = serve(0, MessageHandler.ofBytes((exchange, message) -> {
+            stopping.complete(server[0].shutdown(LONG));
+            waits.complete(catchThrowable(() -> server[0].shutdown(LONG).join()));
+            exchange.send(message);
+        }));
+        try (RdmaClient client = client(server[0])) {
+            assertThat(Patience.await("the reply", client.request(new byte[7]))).hasSize(7);
+            assertThat(Patience.await("the refusal", waits)).isInstanceOf(BlockingOperationException.class);
+            assertThat(Patience.await("the shutdown", Patience.await("its future", stopping)))
+                    .isTrue();
+        }
+        assertThatThrownBy(() -> server[0].shutdown(Duration.ZERO)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> server[0].closeOnSigterm(Duration.ZERO)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void closingEndsAShutdown() {
+        AtomicBoolean arrived = new AtomicBoolean();
+        for (boolean own : new boolean[] {false, true}) {
+            arrived.set(false);
+            RdmaServer.Builder builder = RdmaServer.builder();
+            RdmaServer server = (own ? builder.provider(provider()) : builder.group(group))
+                    .bind(host(), 0, (exchange, message) -> arrived.set(true));
+            try (RdmaClient client = client(server)) {
+                CompletableFuture<byte[]> request = client.request(new byte[1], Duration.ofMillis(500));
+                Patience.until("it has arrived", arrived::get);
+                CompletableFuture<Boolean> stopping = server.shutdown(LONG);
+                server.close();
+                Patience.await("the shutdown", stopping);
+                failure("the request", request);
+            }
+        }
+    }
+
+    // ---- a rolling update
+
+    @Test
+    void aRollingUpdateFailsNoRequest() {
+        rollingUpdate(2, 20);
+    }
+
+    @Test
+    @Tag("full")
+    void aLargeRollingUpdateFailsNoRequest() {
+        rollingUpdate(5, 200);
+    }
+
+    private void rollingUpdate(int rounds, int count) {
+        LongAdder answered = new LongAdder();
+        ConcurrentLinkedQueue<Throwable> failures = new ConcurrentLinkedQueue<>();
+        AtomicBoolean stop = new AtomicBoolean();
+        MessageHandler busy = MessageHandler.ofBytes((exchange, message) -> {
+            Thread.sleep(1);
+            exchange.send(message);
+        });
+        RdmaServer[] servers = new RdmaServer[3];
+        for (int i = 0; i < servers.length; i++) {
+            servers[i] = serveOnThreads(lastingPort(), busy);
+        }
+        List<RdmaClient> clients = new ArrayList<>();
+        List<CompletableFuture<Void>> running = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            RdmaClient client = client(servers);
+            clients.add(client);
+            for (int chain = 0; chain < 2; chain++) {
+                CompletableFuture<Void> ended = new CompletableFuture<>();
+                running.add(ended);
+                goOn(client, answered, failures, stop, ended);
+            }
+        }
+        for (int round = 0; round < rounds; round++) {
+            for (int i = 0; i < servers.length; i++) {
+                int port = servers[i].port();
+                long before = answered.sum();
+                assertThat(Patience.await("the shutdown", servers[i].shutdown(LONG)))
+                        .isTrue();
+                Patience.until("the others serve all", () -> answered.sum() > before + count);
+                RdmaServer next = serveOnThreads(port, busy);
+                servers[i] = next;
+                Patience.until("all are back", () -> next.connections().size() == count);
+            }
+        }
+        stop.set(true);
+        running.forEach(each -> Patience.await("the last request", each));
+        assertThat(failures).isEmpty();
+        assertThat(answered.sum()).isGreaterThan((long) count * rounds * servers.length);
+        List<CompletableFuture<Void>> closing = new ArrayList<>();
+        clients.forEach(client -> closing.add(client.closeAsync()));
+        closing.forEach(each -> Patience.await("a client closing", each));
+        for (RdmaServer server : servers) {
+            server.close();
+        }
+    }
+
+    private RdmaServer serveOnThreads(int port, MessageHandler handler) {
+        return RdmaServer.builder().group(group).virtualThreads(true).bind(host(), port, handler);
+    }
+
+    /** One request after the other. */
+    private static void goOn(
+            RdmaClient client,
+            LongAdder answered,
+            ConcurrentLinkedQueue<Throwable> failures,
+            AtomicBoolean stop,
+            CompletableFuture<Void> ended) {
+        client.request(new byte[64]).whenCompleteAsync((reply, failure) -> {
+            if (failure == null) {
+                answered.increment();
+            } else {
+                failures.add(failure);
+            }
+            if (stop.get()) {
+                ended.complete(null);
+            } else {
+                goOn(client, answered, failures, stop, ended);
+            }
+        });
+    }
+}
