@@ -155,6 +155,7 @@ final class ClientDialer implements Dialer {
                 Exchange.handlerOf(how.handler),
                 how.virtualThreads,
                 false,
+                false,
                 new RequestCounters(carrier),
                 null,
                 null,

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import org.verbena.api.internal.request.Incoming;
 import org.verbena.api.internal.request.Serving;
@@ -34,7 +35,8 @@ public final class Exchange {
 
     /**
      * Answers: the first call for a request sends its reply, every other call sends an ordinary message. If the reply
-     * cannot be sent, the request fails at its client at once, as if the handler had thrown.
+     * cannot be sent, the request fails at its client at once, as if the handler had thrown. The reply to a request that
+     * is {@linkplain #isCancelled() cancelled} is not sent, and its future is cancelled.
      *
      * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
      * @return done when the send has completed. A message that is no reply fails with {@link SendLimitException} if too
@@ -91,6 +93,30 @@ public final class Exchange {
     public Duration remaining(Duration most) {
         long mostNanos = ShortForm.positive("most", most);
         return Duration.ofNanos(Math.max(1, Math.min(mostNanos, remainingNanos())));
+    }
+
+    /**
+     * Tells whether nobody waits for the reply: the client has cancelled its request, its timeout is over, or its
+     * connection is gone. A handler that works for long asks now and then, and ends if it is so.
+     *
+     * @return false for a message that is not a request, and for a request that is answered
+     */
+    public boolean isCancelled() {
+        return incoming.isCancelled();
+    }
+
+    /**
+     * Runs an action if the request is cancelled before it is answered: once, on the connection's event loop, where it
+     * must not block. If it {@linkplain #isCancelled() is cancelled} already, the action runs at once on this thread.
+     * What it throws is logged. For a message that is not a request it never runs.
+     *
+     * <p>Clients of other releases do not say that they have cancelled a request. {@link
+     * RdmaServer.Builder#interruptCancelled(boolean)} interrupts a handler that waits.
+     *
+     * @param action what to do
+     */
+    public void onCancel(Runnable action) {
+        incoming.onCancel(Objects.requireNonNull(action, "the action is null"));
     }
 
     /**

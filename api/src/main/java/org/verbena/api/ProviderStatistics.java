@@ -22,8 +22,8 @@ import org.verbena.transport.spi.RdmaProvider;
  *     longer waited for the reply
  * @param overloadedRequests requests of the short form that servers refused before their handler, because they were
  *     overloaded
- * @param abandonedRequests requests of the short form that were dropped before their handler, because their connection
- *     was gone
+ * @param abandonedRequests requests of the short form that were dropped before their handler, because their client
+ *     had cancelled them or their connection was gone
  * @param loops the completion loops, and how much memory is registered
  * @param sendBuffers the pools that {@code channel.alloc()} allocates from, of all devices
  * @param receiveBuffers the pools that messages are received into, of all devices

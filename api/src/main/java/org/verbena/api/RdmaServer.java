@@ -176,7 +176,8 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Returns how many requests were dropped before their handler, because their connection was gone.
+     * Returns how many requests were dropped before their handler, because their client had cancelled them or their
+     * connection was gone.
      *
      * @return a count
      */
@@ -323,6 +324,7 @@ public final class RdmaServer implements AutoCloseable {
         private Consumer<RdmaChannel> onConnect = connected -> {};
         private boolean discloseErrors;
         private boolean virtualThreads;
+        private boolean interruptCancelled;
         /** 0 for any number. */
         private int maxRunning;
 
@@ -459,6 +461,21 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
+         * Interrupts a handler when nobody waits for its reply any more: the client has cancelled its request, its
+         * timeout is over, or its connection is gone. What the handler then throws as an {@code InterruptedException} is
+         * not logged. Needs {@link #virtualThreads}. Off by default, since a handler that does something else than to
+         * wait may be interrupted in the midst of it: {@link Exchange#onCancel} and {@link Exchange#isCancelled} let it
+         * choose.
+         *
+         * @param interrupt whether to interrupt
+         * @return this
+         */
+        public Builder interruptCancelled(boolean interrupt) {
+            interruptCancelled = interrupt;
+            return this;
+        }
+
+        /**
          * Limits how many requests are in handlers at once, those of all connections together. The others wait in the
          * order of their arrival. A request that finds the queue full is refused, and fails at its client with {@link
          * RequestException.Overloaded}. Needs {@link #virtualThreads}; messages that are not requests do not count. No
@@ -549,7 +566,7 @@ public final class RdmaServer implements AutoCloseable {
          * @return the server, listening
          * @throws org.verbena.transport.ConnectionException it cannot listen there; the message says why
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
-         * @throws IllegalStateException handlers are limited and not on virtual threads
+         * @throws IllegalStateException handlers are limited or interrupted, and not on virtual threads
          * @throws io.netty.util.concurrent.BlockingOperationException on an event loop
          */
         public RdmaServer bind(String host, int port, MessageHandler handler) {
@@ -568,6 +585,11 @@ public final class RdmaServer implements AutoCloseable {
                 throw new IllegalStateException("maxHandlers limits handlers on virtual threads: build with"
                         + " virtualThreads(true). On the event loop one runs at a time");
             }
+            if (interruptCancelled && !virtual) {
+                throw new IllegalStateException("interruptCancelled interrupts handlers on virtual threads: build with"
+                        + " virtualThreads(true). On the event loop a handler must not wait");
+            }
+            boolean interrupts = interruptCancelled;
             HandlerLimit limit = maxRunning > 0 ? new HandlerLimit(maxRunning, maxWaiting) : null;
             Function<EventExecutor, @Nullable QueueAge> ages = queueAges();
             RdmaEventLoopGroup shared = sharedGroup;
@@ -590,6 +612,7 @@ public final class RdmaServer implements AutoCloseable {
                                     new Serving(
                                             handling,
                                             virtual,
+                                            interrupts,
                                             describe,
                                             countersOf(accepted, counters),
                                             ages.apply(accepted.eventLoop()),

@@ -314,25 +314,30 @@ public abstract class ShortFormSuite extends ApiSuite {
         }
     }
 
+    /** A server that does not know of cancelled requests, and answers with the frame that it got. */
+    private static void answerLate(RdmaChannel server, byte[] request) {
+        byte[] reply = request.clone();
+        reply[0] = 2;
+        server.writeAndFlush(Unpooled.wrappedBuffer(reply));
+    }
+
     @Test
-    void aRequestTimesOutAndItsLateReplyIsCounted() throws Exception {
-        BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
-        MessageHandler late = (exchange, message) -> {
-            ByteBuf kept = message.retain();
-            replies.add(() -> exchange.send(kept));
-        };
-        try (RdmaServer server = serve(late);
-                RdmaClient client = client(server)) {
+    void aRequestTimesOutAndItsLateReplyIsCounted() {
+        try (Server server = listen();
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .connect(host(), server.address().getPort())) {
             CompletableFuture<byte[]> request = client.request(patternBytes(10, 1), Duration.ofMillis(50));
             assertThat(failure("the request", request))
                     .isInstanceOf(RequestException.TimedOut.class)
                     .hasMessageContaining("50 ms")
-                    .hasMessageContaining(String.valueOf(server.port()));
-            Patience.take("the reply", replies).run();
+                    .hasMessageContaining(String.valueOf(server.address().getPort()));
+            RdmaChannel atServer = server.next();
+            answerLate(atServer, inbox(atServer).next());
             Patience.until("the late reply is counted", () -> client.lateReplies() == 1);
             CompletableFuture<byte[]> next = client.request(patternBytes(10, 2));
-            Patience.take("the reply", replies).run();
-            assertThat(next.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isEqualTo(patternBytes(10, 2));
+            answerLate(atServer, inbox(atServer).next());
+            assertThat(Patience.await("the next reply", next)).isEqualTo(patternBytes(10, 2));
         }
     }
 
@@ -580,25 +585,23 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void aCancelledFutureOfTheJdkGivesItsReplyUp() {
-        BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
-        MessageHandler late = (exchange, message) -> {
-            ByteBuf kept = message.retain();
-            replies.add(() -> exchange.send(kept));
-        };
-        try (RdmaServer server = serve(late);
-                RdmaClient client = client(server)) {
+        try (Server server = listen();
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel atServer = server.next();
             CompletableFuture<byte[]> request = client.request(new byte[3]);
-            Runnable lateReply = Patience.take("the request", replies);
+            byte[] first = inbox(atServer).next();
             assertThat(request.cancel(true)).isTrue();
             CompletableFuture<ByteBuffer> limited = client.request(ByteBuffer.allocate(3));
-            Runnable otherReply = Patience.take("the other request", replies); // given up before, it would not be sent
+            byte[] second = inbox(atServer).next(); // given up before, it would not be sent
             assertThat(failure("a future that its owner limits", limited.orTimeout(1, TimeUnit.MILLISECONDS)))
                     .isInstanceOf(TimeoutException.class);
-            lateReply.run();
+            answerLate(atServer, first);
             Patience.until("that reply is dropped", () -> client.lateReplies() == 1);
-            otherReply.run();
+            answerLate(atServer, second);
             CompletableFuture<byte[]> next = client.request(new byte[4]);
-            Patience.take("the next reply", replies).run();
+            answerLate(atServer, inbox(atServer).next());
             assertThat(Patience.await("the next reply", next)).hasSize(4);
         }
     }

@@ -176,7 +176,7 @@ public final class RdmaMetrics implements MeterBinder {
                     ProviderStatistics::overloadedRequests),
             new Row(
                     "verbena.requests.abandoned",
-                    "requests dropped because their connection was gone",
+                    "requests dropped because they were cancelled or their connection was gone",
                     Kind.SO_FAR,
                     ProviderStatistics::abandonedRequests),
             new Row(

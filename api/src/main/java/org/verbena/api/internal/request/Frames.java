@@ -17,6 +17,9 @@ import java.util.concurrent.TimeUnit;
  * Clients send it only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} it. A refusal answers only timed
  * requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
  *
+ * <p>A cancel says that nobody waits for the reply to a request any more. It has no payload and no answer, and goes only
+ * to peers that {@linkplain #EXTENDED announced} it.
+ *
  * <p>A server that is leaving says so, with 4 bytes that say after how many milliseconds it may be connected to again,
  * and a reason. A refused has one byte that says why, and words: the request was not begun.
  *
@@ -34,6 +37,7 @@ public final class Frames {
     /** Kind 6 belonged to a frame of earlier versions. */
     static final int LEAVE = 7;
 
+    static final int CANCEL = 8;
     static final int LEAVING = 9;
     static final int REFUSED = 10;
 

@@ -38,7 +38,7 @@ final class Handlers {
         this.log = log;
         counters = serving.counters();
         queueAge = serving.queueAge();
-        virtual = serving.virtualThreads() ? new VirtualHandlers(messenger, serving.limit()) : null;
+        virtual = serving.virtualThreads() ? new VirtualHandlers(messenger, serving) : null;
         plain = Incoming.ofMessage(messenger);
     }
 
@@ -61,7 +61,7 @@ final class Handlers {
         }
         receive0(incoming, message);
         if (!incoming.isOver() && !open.add(incoming)) {
-            incoming.abandon();
+            incoming.cancel();
         }
     }
 
@@ -101,23 +101,21 @@ final class Handlers {
         } else if (failure == null) {
             failure = gaveAway();
         }
-        if (failure != null) {
-            log.failed(incoming, failure);
-            incoming.fail(failure);
+        if (failure == null || (failure instanceof InterruptedException && incoming.isCancelled())) {
+            return;
         }
+        log.failed(incoming, failure);
+        incoming.fail(failure);
     }
 
     /** Whether a request's handler begins; if not, it has been counted and, if anyone waits for it, refused. */
     private boolean begins(Incoming request) {
-        if (request.isExpired()) {
-            if (request.abandon()) {
-                counters.countExpired();
-            }
+        if (request.isOver()) { // cancelled before its turn, and counted
             return false;
         }
-        if (messenger.isGone()) {
-            if (request.abandon()) {
-                counters.countAbandoned();
+        if (request.isCancelled()) {
+            if (request.cancel()) {
+                countDropped(request);
             }
             return false;
         }
@@ -136,6 +134,27 @@ final class Handlers {
     void refuse(Incoming request, long retryAfterNanos) {
         counters.countOverloaded();
         request.refuse(retryAfterNanos);
+    }
+
+    /** The client waits no longer for a request; it may have its answer by now. On the loop. */
+    void cancel0(long correlation) {
+        Incoming request = open.find(correlation);
+        if (request != null && request.cancel()) {
+            countDropped(request);
+        }
+    }
+
+    private void countDropped(Incoming request) {
+        if (request.isExpired()) {
+            counters.countExpired();
+        } else {
+            counters.countAbandoned();
+        }
+    }
+
+    /** What the program does about a cancelled request has failed. Any thread. */
+    void cancellationFailed(Incoming request, Throwable failure) {
+        log.failed(request, failure);
     }
 
     // ---- the end
@@ -171,8 +190,8 @@ final class Handlers {
     /** The connection has ended, and nobody waits for its requests. On the loop. */
     void end0() {
         for (Incoming request : open.end()) {
-            if (request.abandon()) {
-                counters.countAbandoned();
+            if (request.cancel()) {
+                countDropped(request);
             }
         }
         ended();

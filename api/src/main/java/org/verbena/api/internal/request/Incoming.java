@@ -2,8 +2,14 @@ package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -16,8 +22,14 @@ public final class Incoming {
 
     private static final int BEGUN = 1;
 
-    /** It has its answer, or gets none. */
+    /** It has its answer. The states from here on are ends. */
     private static final int OVER = 2;
+
+    /** Nobody waits for its answer. */
+    private static final int CANCELLED = 3;
+
+    /** As before, and the handler has answered nevertheless. */
+    private static final int ANSWERED_IN_VAIN = 4;
 
     private final Messenger messenger;
     private final long correlation;
@@ -29,11 +41,14 @@ public final class Incoming {
     /** How long the peer waits from then on; {@link Long#MAX_VALUE} if it did not say. */
     private final long timeNanos;
 
-    /** Of a request: from {@link #ARRIVED} to {@link #BEGUN} to {@link #OVER}, none of which need be reached. */
+    /** Of a request: from {@link #ARRIVED} or {@link #BEGUN} to an end. */
     private final AtomicInteger state = new AtomicInteger(ARRIVED);
 
     /** Whether other threads may find it among the {@linkplain OpenRequests open ones}. Written by the loop. */
     private volatile boolean listed;
+
+    /** What to run if nobody waits any more; null for nothing. Guarded by this object. */
+    private @Nullable List<Runnable> whenCancelled;
 
     /** The message that a handler on a virtual thread has now. Written by that thread. */
     private volatile @Nullable ByteBuf handled;
@@ -119,11 +134,22 @@ public final class Incoming {
 
     private Future<Void> answer(@Nullable ByteBuf message) {
         if (!finish()) {
-            return messenger.outgoing().message(message);
+            return state.compareAndSet(CANCELLED, ANSWERED_IN_VAIN)
+                    ? inVain(message)
+                    : messenger.outgoing().message(message);
         }
         Future<Void> reply = messenger.outgoing().reply(correlation, message, arrivedNanos);
         over();
         return reply;
+    }
+
+    private Future<Void> inVain(@Nullable ByteBuf reply) {
+        ReferenceCountUtil.safeRelease(reply);
+        Promise<Void> failed = messenger.notifier().newPromise();
+        return failed.setFailure(
+                messenger.isGone()
+                        ? messenger.closed("send", new ClosedChannelException())
+                        : new CancellationException("the client waits no longer for the reply"));
     }
 
     /** There is no memory for the message: if it is the reply, the request fails. */
@@ -185,18 +211,69 @@ public final class Incoming {
         return state.compareAndSet(ARRIVED, BEGUN);
     }
 
-    /** Nobody waits for the request. Returns whether its handler will never begin because of this. */
-    boolean abandon() {
-        int before = state.getAndSet(OVER);
-        if (before != OVER) {
-            over();
+    /** Nobody waits for the reply. Returns whether a handler was to begin, which it will not now. */
+    boolean cancel() {
+        int before = end(CANCELLED);
+        if (before >= OVER) {
+            return false;
+        }
+        over();
+        List<Runnable> actions;
+        synchronized (this) {
+            actions = whenCancelled;
+            whenCancelled = null;
+        }
+        if (actions != null) {
+            actions.forEach(this::run);
         }
         return before == ARRIVED;
     }
 
+    /** Whether nobody waits for the reply, although there is none. */
+    public boolean isCancelled() {
+        int now = state.get();
+        return now >= CANCELLED || (request && now < OVER && (isExpired() || messenger.isGone()));
+    }
+
+    /** Runs this once when nobody waits for the reply any more: on this thread if that is so already. */
+    public void onCancel(Runnable action) {
+        if (!request) {
+            return;
+        }
+        synchronized (this) {
+            if (!isCancelled()) {
+                if (state.get() < OVER) {
+                    if (whenCancelled == null) {
+                        whenCancelled = new ArrayList<>(1);
+                    }
+                    whenCancelled.add(action);
+                }
+                return;
+            }
+        }
+        run(action);
+    }
+
+    private void run(Runnable action) {
+        try {
+            action.run();
+        } catch (Throwable thrown) {
+            messenger.handlers().cancellationFailed(this, thrown);
+        }
+    }
+
     /** Whether the caller is to answer it: true once for a request, and never for a message. */
     private boolean finish() {
-        return request && state.getAndSet(OVER) != OVER;
+        return request && end(OVER) < OVER;
+    }
+
+    /** Ends it, unless it has ended. Returns the state before. */
+    private int end(int how) {
+        int before = state.get();
+        while (before < OVER && !state.compareAndSet(before, how)) {
+            before = state.get();
+        }
+        return before;
     }
 
     private void over() {
@@ -206,7 +283,7 @@ public final class Incoming {
     }
 
     boolean isOver() {
-        return state.get() == OVER;
+        return state.get() >= OVER;
     }
 
     long correlation() {

@@ -297,6 +297,15 @@ public final class Messenger extends ChannelDuplexHandler {
                         correlation,
                         TimeUnit.MICROSECONDS.toNanos(Frames.readTime(Frames.OVERLOADED, frame)),
                         frame);
+            case Frames.CANCEL -> {
+                int bytes = frame.readableBytes();
+                frame.release();
+                if (bytes > 0) {
+                    throw Frames.notTheShortForm(
+                            "of kind " + kind + " and " + (Frames.HEADER_BYTES + bytes) + " bytes");
+                }
+                handlers.cancel0(correlation);
+            }
             case Frames.LEAVING -> leaving(frame);
             case Frames.REFUSED -> refused(correlation, frame);
             case Frames.LEAVE -> {

@@ -335,10 +335,18 @@ public final class Requests {
         }
 
         private void timeOut0() {
-            forget0();
+            giveUp0();
             countUnanswered0();
             tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
                     + Messenger.inMillis(timeoutNanos) + " ms; the peer may still be working on it"));
+        }
+
+        /** Nobody waits for the reply: the server need not go on with it. */
+        private void giveUp0() {
+            if (equals(pending.get(correlation)) && !inactive && messenger.peerTakes0(Frames.EXTENDED)) {
+                messenger.outgoing().send(Frames.CANCEL, correlation, Unpooled.EMPTY_BUFFER);
+            }
+            forget0();
         }
 
         void forget0() {
@@ -351,7 +359,7 @@ public final class Requests {
         public boolean cancel(boolean mayInterruptIfRunning) {
             boolean cancelled = super.cancel(mayInterruptIfRunning);
             if (cancelled) {
-                onLoop(this::forget0);
+                onLoop(this::giveUp0);
             }
             return cancelled;
         }

@@ -46,6 +46,7 @@ public final class VirtualHandlers {
 
     private final Messenger messenger;
     private final @Nullable HandlerLimit limit;
+    private final boolean interruptsCancelled;
     private final AtomicInteger unfinished = new AtomicInteger();
     private final AtomicLong unfinishedBytes = new AtomicLong();
     private final Queue<Work> inOrder = new ConcurrentLinkedQueue<>();
@@ -59,9 +60,10 @@ public final class VirtualHandlers {
     /** Event loop only. */
     private boolean full;
 
-    VirtualHandlers(Messenger messenger, @Nullable HandlerLimit limit) {
+    VirtualHandlers(Messenger messenger, Serving serving) {
         this.messenger = messenger;
-        this.limit = limit;
+        limit = serving.limit();
+        interruptsCancelled = serving.interruptsCancelled();
     }
 
     static void startThread(Work work) {
@@ -103,7 +105,11 @@ public final class VirtualHandlers {
     private void run(Work work) {
         work.incoming.setHandled(work.message);
         try {
-            messenger.handlers().handle(work.incoming, work.message);
+            if (interruptsCancelled && work.incoming.isRequest()) {
+                handleInterruptibly(work);
+            } else {
+                messenger.handlers().handle(work.incoming, work.message);
+            }
         } finally {
             work.incoming.setHandled(null);
             HandlerLimit most = limit;
@@ -111,6 +117,36 @@ public final class VirtualHandlers {
                 most.ended();
             }
             finished(work.bytes);
+        }
+    }
+
+    private void handleInterruptibly(Work work) {
+        Interruption interruption = new Interruption();
+        work.incoming.onCancel(interruption);
+        try {
+            messenger.handlers().handle(work.incoming, work.message);
+        } finally {
+            interruption.end();
+        }
+    }
+
+    /** Interrupts the thread that has made it, as long as the handler runs there. */
+    private static final class Interruption implements Runnable {
+        /** Guarded by this object. */
+        private @Nullable Thread handler = Thread.currentThread();
+
+        @Override
+        public synchronized void run() {
+            Thread running = handler;
+            if (running != null) {
+                running.interrupt();
+            }
+        }
+
+        /** What the thread does from now on is not interrupted. */
+        synchronized void end() {
+            handler = null;
+            Thread.interrupted();
         }
     }
 

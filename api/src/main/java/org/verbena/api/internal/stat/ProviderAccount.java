@@ -97,7 +97,7 @@ public final class ProviderAccount {
         overloadedRequests.increment();
     }
 
-    /** A request of the short form was dropped because its connection was gone. */
+    /** A request of the short form was dropped because it was cancelled or its connection was gone. */
     public void requestAbandoned() {
         abandonedRequests.increment();
     }

@@ -1,0 +1,308 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.concurrent.Future;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RequestException;
+import org.verbena.transport.spi.Patience;
+
+/** What a server does for requests that nobody waits for any more: as little as it can. */
+public abstract class CancellationSuite extends ApiSuite {
+    private static final Duration LONG = Duration.ofMinutes(10);
+
+    /** What a handler has of a request; it answers when the test says so. */
+    private record Held(Exchange exchange, byte[] message, AtomicInteger cancelled) {
+        Held(Exchange exchange, byte[] message) {
+            this(exchange, message, new AtomicInteger());
+            exchange.onCancel(cancelled::incrementAndGet);
+        }
+    }
+
+    private final BlockingQueue<Held> held = new LinkedBlockingQueue<>();
+
+    private RdmaServer serve(boolean virtual) {
+        return RdmaServer.builder()
+                .group(group)
+                .virtualThreads(virtual)
+                .bind(
+                        host(),
+                        0,
+                        MessageHandler.ofBytes((exchange, message) -> held.add(new Held(exchange, message))));
+    }
+
+    private RdmaClient client(RdmaServer server) {
+        return RdmaClient.builder().group(group).requestTimeout(LONG).connect(host(), server.port());
+    }
+
+    private static void write(RdmaChannel channel, String hex) {
+        channel.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex.replace(" ", ""))));
+    }
+
+    private static String hex(byte[] frame) {
+        return HexFormat.of().formatHex(frame);
+    }
+
+    /** Announces what present clients and servers do. */
+    private static ChannelHandler announcing() {
+        return new ChannelInboundHandlerAdapter() {
+            @Override
+            public void handlerAdded(ChannelHandlerContext context) {
+                ((RdmaChannel) context.channel()).host().announce0(4);
+            }
+        };
+    }
+
+    /** Cancelled by its future, by its timeout, by its client's end; with the JDK's futures and Netty's. */
+    @Test
+    void cancellationTravels() {
+        for (boolean virtual : new boolean[] {false, true}) {
+            try (RdmaServer server = serve(virtual)) {
+                for (int how = 0; how < 4; how++) {
+                    RdmaClient client = client(server);
+                    Duration timeout = how == 2 ? Duration.ofMillis(50) : LONG;
+                    CompletableFuture<byte[]> answered = client.request(new byte[] {1});
+                    Held first = Patience.take("the first request", held);
+                    CompletableFuture<byte[]> bytes = new CompletableFuture<>();
+                    Future<ByteBuf> buffer = null;
+                    if (how == 1) {
+                        buffer = client.request(Unpooled.wrappedBuffer(new byte[] {2}), timeout);
+                    } else {
+                        bytes = client.request(new byte[] {2}, timeout);
+                    }
+                    Held second = Patience.take("the second request", held);
+                    if (how != 2) { // which is cancelled by time
+                        assertThat(second.exchange.isCancelled()).isFalse();
+                        assertThat(second.cancelled).hasValue(0);
+                    }
+                    switch (how) {
+                        case 0 -> assertThat(bytes.cancel(true)).isTrue();
+                        case 1 -> assertThat(buffer.cancel(true)).isTrue();
+                        case 2 ->
+                            assertThat(failure("the request", bytes)).isInstanceOf(RequestException.TimedOut.class);
+                        default -> client.close();
+                    }
+                    Patience.until("it is cancelled", () -> second.cancelled.get() == 1);
+                    assertThat(second.exchange.isCancelled()).isTrue();
+                    AtomicInteger later = new AtomicInteger();
+                    second.exchange.onCancel(later::incrementAndGet);
+                    assertThat(later).as("at once").hasValue(1);
+                    CompletableFuture<Void> inVain = second.exchange.send(second.message);
+                    assertThat(failure("the reply", inVain))
+                            .isInstanceOf(how == 3 ? ConnectionException.class : CancellationException.class);
+                    if (how == 3) {
+                        Patience.until("the first is cancelled too", () -> first.cancelled.get() == 1);
+                        failure("the first", answered);
+                        continue;
+                    }
+                    first.exchange.send(first.message);
+                    assertThat(Patience.await("the first reply", answered)).containsExactly(1);
+                    assertThat(first.exchange.isCancelled()).isFalse();
+                    assertThat(client.lateReplies()).as("it was not sent").isZero();
+                    client.close();
+                    assertThat(first.cancelled).as("it was answered").hasValue(0);
+                    assertThat(second.cancelled).as("once").hasValue(1);
+                }
+            }
+        }
+    }
+
+    @Test
+    void whatIsCancelledBeforeItsTurnIsNotBegun() {
+        BlockingQueue<byte[]> begun = new LinkedBlockingQueue<>();
+        Semaphore turns = new Semaphore(0);
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .virtualThreads(true)
+                        .maxHandlers(1, 1000)
+                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> {
+                            begun.add(message);
+                            turns.acquire();
+                            exchange.send(message);
+                        }));
+                RdmaClient client = client(server)) {
+            CompletableFuture<byte[]> first = client.request(new byte[] {1});
+            Patience.take("the first", begun);
+            List<CompletableFuture<byte[]>> cancelled = new ArrayList<>();
+            for (int i = 0; i < 50; i++) {
+                cancelled.add(client.request(new byte[] {2}));
+            }
+            CompletableFuture<byte[]> last = client.request(new byte[] {3});
+            Patience.turns(client.channel().eventLoop());
+            cancelled.forEach(each -> each.cancel(false));
+            Patience.until("all are dropped", () -> server.abandonedRequests() == 50);
+            turns.release(1000);
+            assertThat(Patience.await("the first reply", first)).containsExactly(1);
+            assertThat(Patience.await("the last reply", last)).containsExactly(3);
+            assertThat(Patience.take("the other that was begun", begun)).containsExactly(3);
+            assertThat(begun).isEmpty();
+            assertThat(server.overloadedRequests() + server.expiredRequests()).isZero();
+            assertThat(server.abandonedRequests()).isEqualTo(50);
+        }
+    }
+
+    @Test
+    void aHandlerThatWaitsIsInterruptedIfTheServerSaysSo() {
+        BlockingQueue<Object> outcomes = new LinkedBlockingQueue<>();
+        Semaphore never = new Semaphore(0);
+        BlockingQueue<Boolean> begun = new LinkedBlockingQueue<>();
+        MessageHandler waits = (exchange, message) -> {
+            if (message.readableBytes() == 1) {
+                outcomes.add(Thread.currentThread().isInterrupted());
+                exchange.send(message.retain());
+                return;
+            }
+            begun.add(true);
+            try {
+                never.acquire();
+                outcomes.add("released");
+            } catch (InterruptedException interruption) {
+                outcomes.add(interruption);
+                throw interruption;
+            }
+        };
+        for (boolean interrupts : new boolean[] {true, false}) {
+            try (LoggedWarnings logged = new LoggedWarnings(Messenger.class.getName());
+                    RdmaServer server = RdmaServer.builder()
+                            .group(group)
+                            .virtualThreads(true)
+                            .maxHandlers(1, 100)
+                            .interruptCancelled(interrupts)
+                            .bind(host(), 0, waits);
+                    RdmaClient client = client(server)) {
+                CompletableFuture<byte[]> request = client.request(new byte[2]);
+                Patience.take("it has begun", begun);
+                request.cancel(false);
+                CompletableFuture<byte[]> next = client.request(new byte[1]);
+                if (interrupts) {
+                    assertThat(Patience.take("the interruption", outcomes)).isInstanceOf(InterruptedException.class);
+                } else {
+                    settle(client.channel(), server.connections().iterator().next());
+                    assertThat(outcomes).isEmpty();
+                    never.release();
+                    assertThat(Patience.take("its end", outcomes)).isEqualTo("released");
+                }
+                assertThat(Patience.await("the next reply", next)).hasSize(1);
+                assertThat(Patience.take("the next", outcomes))
+                        .as("the next is interrupted")
+                        .isEqualTo(false);
+                assertThat(logged.texts()).isEmpty();
+            }
+        }
+        assertThatThrownBy(() ->
+                        RdmaServer.builder().group(group).interruptCancelled(true).bind(host(), 0, waits))
+                .isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void anActionThatFailsHindersNoOther() {
+        try (RdmaServer server = serve(false);
+                RdmaClient client = client(server)) {
+            CompletableFuture<byte[]> request = client.request(new byte[1]);
+            Held one = Patience.take("the request", held);
+            AtomicInteger ran = new AtomicInteger();
+            one.exchange.onCancel(() -> {
+                throw new IllegalStateException("for a test");
+            });
+            one.exchange.onCancel(ran::incrementAndGet);
+            request.cancel(false);
+            Patience.until("the one behind it runs", () -> ran.get() == 1);
+            one.exchange.onCancel(() -> {
+                throw new IllegalStateException("for a test");
+            });
+            CompletableFuture<byte[]> next = client.request(new byte[2]);
+            Held two = Patience.take("the next request", held);
+            two.exchange.send(two.message);
+            assertThat(Patience.await("the next reply", next)).hasSize(2);
+        }
+    }
+
+    @Test
+    void aMessageIsNeverCancelled() {
+        try (RdmaServer server = serve(false)) {
+            RdmaClient client = client(server);
+            client.send(new byte[1]);
+            Held message = Patience.take("the message", held);
+            client.close();
+            Patience.until("the connection is gone", () -> server.connections().isEmpty());
+            assertThat(message.exchange.isCancelled()).isFalse();
+            assertThat(message.cancelled).hasValue(0);
+        }
+    }
+
+    // ---- byte for byte
+
+    @Test
+    void onlyPeersThatAnnouncedItGetCancels() {
+        for (boolean announces : new boolean[] {false, true}) {
+            ChannelHandler[] handlers = announces ? new ChannelHandler[] {announcing()} : new ChannelHandler[0];
+            try (Server server = listen(handlers);
+                    RdmaClient client = RdmaClient.builder()
+                            .group(group)
+                            .connect(host(), server.address().getPort())) {
+                RdmaChannel atServer = server.next();
+                CompletableFuture<byte[]> request = client.request(new byte[] {0x68});
+                assertThat(hex(inbox(atServer).next())).isEqualTo("0100000000000001" + "68");
+                request.cancel(false);
+                if (announces) {
+                    assertThat(hex(inbox(atServer).next())).isEqualTo("0800000000000001");
+                }
+                CompletableFuture<byte[]> next = client.request(new byte[] {0x69});
+                assertThat(hex(inbox(atServer).next())).isEqualTo("0100000000000002" + "69");
+                write(atServer, "08 00000000000007"); // nobody's, and ignored
+                write(atServer, "02 00000000000002 6a");
+                assertThat(Patience.await("the reply", next)).containsExactly(0x6a);
+            }
+        }
+    }
+
+    @Test
+    void strangeCancelsDoNoHarm() {
+        try (RdmaServer server = serve(false)) {
+            RdmaChannel stranger = (RdmaChannel) done(
+                            "connecting", bootstrap(announcing()).connect(server.localAddress()))
+                    .channel();
+            write(stranger, "08 00000000000001"); // of a request that never was
+            write(stranger, "01 00000000000001 68");
+            Held one = Patience.take("a request", held);
+            write(stranger, "08 00000000000002");
+            write(stranger, "08 00000000000001");
+            Patience.until("it is cancelled", () -> one.cancelled.get() == 1);
+            write(stranger, "08 00000000000001"); // again
+            write(stranger, "01 00000000000003 69");
+            write(stranger, "01 00000000000003 6a"); // its number again
+            Held two = Patience.take("a request", held);
+            Held three = Patience.take("a request", held);
+            write(stranger, "08 00000000000003");
+            Patience.until("the later one is cancelled", () -> three.cancelled.get() == 1);
+            two.exchange.send(two.message);
+            assertThat(hex(inbox(stranger).next())).isEqualTo("0200000000000003" + "69");
+            write(stranger, "08 00000000000003"); // it has its answer
+            write(stranger, "01 00000000000004 6b");
+            Held four = Patience.take("a request", held);
+            assertThat(one.cancelled).hasValue(1);
+            write(stranger, "08 00000000000004 00"); // too long
+            done("the server closing", stranger.closeFuture());
+            Patience.until("a lost client cancels", () -> four.cancelled.get() == 1);
+            assertThat(two.cancelled).hasValue(0);
+        }
+    }
+}
