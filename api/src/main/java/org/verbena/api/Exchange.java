@@ -9,6 +9,8 @@ import java.util.concurrent.CompletableFuture;
 import org.verbena.api.internal.request.Incoming;
 import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
+import org.verbena.transport.RequestException;
+import org.verbena.transport.RequestFailure;
 import org.verbena.transport.SendLimitException;
 
 /** An inbound message, for the handler that answers it. All methods may be called on any thread. */
@@ -65,6 +67,18 @@ public final class Exchange {
      */
     public CompletableFuture<Void> send(ByteBuffer message) {
         return incoming.send(message);
+    }
+
+    /**
+     * Fails the request, as if the handler had thrown this: for handlers that answer after they have returned. A {@link
+     * RequestFailure} reaches the client with its code, words and payload. Anything else is logged here, and fails at
+     * the client with {@link RequestException.Failed}. Does nothing to a request that is answered; for a message that
+     * is not a request it only logs.
+     *
+     * @param cause why
+     */
+    public void fail(Throwable cause) {
+        incoming.fail(Objects.requireNonNull(cause, "the cause is null"));
     }
 
     /**

@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBufUtil;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.RequestFailure;
 
 /**
  * Handles messages, in the short form of the API. A lambda gets Netty's {@link ByteBuf}; {@link #ofBytes} and {@link
@@ -23,9 +24,10 @@ public interface MessageHandler {
      *
      * @param exchange sends the answer; it may be used after this returns, from any thread
      * @param message released when this returns: {@code retain()} it to keep it, or to send it back
-     * @throws Exception is logged here, with its stack, at most once a second for each connection; the peer's request
-     *     fails with {@link RequestException.Failed}, which describes the exception only if the server {@linkplain
-     *     RdmaServer.Builder#discloseErrors(boolean) discloses errors}
+     * @throws Exception a {@link RequestFailure} is an answer: the peer's request fails with the same code, words and
+     *     payload. Anything else is logged here, with its stack, at most once a second for each connection; the peer's
+     *     request fails with {@link RequestException.Failed}, which describes the exception only if the server
+     *     {@linkplain RdmaServer.Builder#discloseErrors(boolean) discloses errors}
      */
     void onMessage(Exchange exchange, ByteBuf message) throws Exception;
 

@@ -204,8 +204,9 @@ public final class RdmaServer implements AutoCloseable {
      *       sent here, which are handled as usual.
      *   <li>Each connection is closed when its client has left. One to a client of another release, which cannot be
      *       asked, is closed as soon as no request waits for its reply.
-     *   <li>When no connection is left and no handler runs, or when the time is over, it closes as {@link #closeAsync()}
-     *       does. What has not begun by then is refused, so that its client may send it to another server.
+     *   <li>When no connection is left and no handler runs, or when the time is over, it closes as {@link
+     *       #closeAsync()} does. What has not begun by then is refused, so that its client may send it to another
+     *       server.
      * </ol>
      *
      * <p>Requests count until they are answered, whether or not their handler has returned. Only the first call
@@ -276,12 +277,12 @@ public final class RdmaServer implements AutoCloseable {
         }
     }
 
-    private static void remove(@Nullable Thread hook) {
-        if (hook == null) {
+    private static void remove(@Nullable Thread registered) {
+        if (registered == null) {
             return;
         }
         try {
-            Runtime.getRuntime().removeShutdownHook(hook);
+            Runtime.getRuntime().removeShutdownHook(registered);
         } catch (IllegalStateException ending) {
             LOG.trace("the JVM is ending, and its hooks are running", ending);
         }
@@ -462,10 +463,9 @@ public final class RdmaServer implements AutoCloseable {
 
         /**
          * Interrupts a handler when nobody waits for its reply any more: the client has cancelled its request, its
-         * timeout is over, or its connection is gone. What the handler then throws as an {@code InterruptedException} is
-         * not logged. Needs {@link #virtualThreads}. Off by default, since a handler that does something else than to
-         * wait may be interrupted in the midst of it: {@link Exchange#onCancel} and {@link Exchange#isCancelled} let it
-         * choose.
+         * timeout is over, or its connection is gone. An {@code InterruptedException} that the handler then throws is
+         * not logged. Needs {@link #virtualThreads}. Off by default, since a handler may be interrupted at any point:
+         * {@link Exchange#onCancel} and {@link Exchange#isCancelled} let it choose.
          *
          * @param interrupt whether to interrupt
          * @return this

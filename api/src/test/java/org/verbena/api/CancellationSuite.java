@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.RequestFailure;
 import org.verbena.transport.spi.Patience;
 
 /** What a server does for requests that nobody waits for any more: as little as it can. */
@@ -303,6 +305,41 @@ public abstract class CancellationSuite extends ApiSuite {
             done("the server closing", stranger.closeFuture());
             Patience.until("a lost client cancels", () -> four.cancelled.get() == 1);
             assertThat(two.cancelled).hasValue(0);
+        }
+    }
+
+    /** Frames of all kinds, of any length, with numbers that exist and numbers that do not. */
+    @Test
+    void randomFramesHarmNobody() {
+        long seed = new Random().nextLong();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        MessageHandler some = MessageHandler.ofBytes((exchange, message) -> {
+            exchange.onCancel(() -> {});
+            switch (message.length % 3) {
+                case 0 -> exchange.send(message);
+                case 1 -> throw new RequestFailure(message.length, "for a test");
+                default -> {} // no answer
+            }
+        });
+        try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, some);
+                RdmaClient client = client(server)) {
+            for (int i = 0; i < 60; i++) {
+                RdmaChannel stranger = (RdmaChannel) done(
+                                "connecting", bootstrap(announcing()).connect(server.localAddress()))
+                        .channel();
+                for (int frames = random.nextInt(20); frames > 0 && stranger.isActive(); frames--) {
+                    ByteBuf frame = Unpooled.buffer();
+                    frame.writeLong((long) random.nextInt(14) << 56 | random.nextInt(4));
+                    frame.writeBytes(patternBytes(random.nextInt(random.nextBoolean() ? 12 : 3000), i));
+                    stranger.writeAndFlush(frame);
+                }
+                assertThat(Patience.await("a reply to another", client.request(new byte[3])))
+                        .hasSize(3);
+                done("closing", stranger.close());
+            }
+            Patience.until("all strangers are gone", () -> server.connections().size() == 1);
+            assertThat(Patience.await("the shutdown", server.shutdown(LONG))).isTrue();
         }
     }
 }

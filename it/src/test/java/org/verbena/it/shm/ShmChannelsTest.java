@@ -1,6 +1,7 @@
 package org.verbena.it.shm;
 
 import org.junit.jupiter.api.Nested;
+import org.verbena.api.CancellationSuite;
 import org.verbena.api.ChannelSuite;
 import org.verbena.api.ClaimsSuite;
 import org.verbena.api.CopiesSuite;
@@ -13,10 +14,12 @@ import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.RawSuite;
 import org.verbena.api.ReconnectSuite;
+import org.verbena.api.RequestFailureSuite;
 import org.verbena.api.RequestWindowSuite;
 import org.verbena.api.SeveralServersSuite;
 import org.verbena.api.ShortFormLimitsSuite;
 import org.verbena.api.ShortFormSuite;
+import org.verbena.api.ShutdownSuite;
 import org.verbena.api.StoppedPeerSuite;
 import org.verbena.api.TrafficSuite;
 import org.verbena.api.ring.RecordRingSuite;
@@ -91,6 +94,30 @@ class ShmChannelsTest {
 
     @Nested
     class LeavingServers extends LeavingServersSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Shutdowns extends ShutdownSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Cancellations extends CancellationSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class RequestFailures extends RequestFailureSuite {
         @Override
         protected String provider() {
             return "shm";

@@ -4,7 +4,8 @@ import java.io.Serial;
 import java.time.Duration;
 
 /** A request of an {@code RdmaClient} failed without a reply. The connection stays up. */
-public sealed class RequestException extends RdmaException {
+public sealed class RequestException extends RdmaException
+        permits RequestException.TimedOut, RequestException.Failed, RequestException.Overloaded, RequestFailure {
     @Serial
     private static final long serialVersionUID = 1L;
 
@@ -38,8 +39,8 @@ public sealed class RequestException extends RdmaException {
     }
 
     /**
-     * The peer's handler threw instead of replying. The peer's log has the exception, and so has this message if the
-     * server was built with {@code discloseErrors}.
+     * The peer's handler threw something else than a {@link RequestFailure} instead of replying. The peer's log has the
+     * exception, and so has this message if the server was built with {@code discloseErrors}.
      */
     public static final class Failed extends RequestException {
         @Serial

@@ -17,6 +17,7 @@ import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.RequestFailure;
 import org.verbena.transport.SendLimitException;
 
 /**
@@ -273,7 +274,7 @@ final class Call<T> {
             return;
         }
         Throwable cause = done.cause();
-        if (cause instanceof RequestException.Failed) {
+        if (cause instanceof RequestException.Failed || cause instanceof RequestFailure) {
             links.retries().answered();
         }
         if (!outcome.isDone()) {

@@ -2,7 +2,10 @@ package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.ByteBufUtil;
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
+import org.verbena.transport.RequestFailure;
 
 /**
  * The frames of the short form. Each message begins with 8 bytes, its kind and the number of the request that it
@@ -17,11 +20,14 @@ import java.util.concurrent.TimeUnit;
  * Clients send it only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} it. A refusal answers only timed
  * requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
  *
- * <p>A cancel says that nobody waits for the reply to a request any more. It has no payload and no answer, and goes only
- * to peers that {@linkplain #EXTENDED announced} it.
+ * <p>A cancel says that nobody waits for the reply to a request any more. It has no payload and no answer, and goes
+ * only to peers that {@linkplain #EXTENDED announced} it.
  *
  * <p>A server that is leaving says so, with 4 bytes that say after how many milliseconds it may be connected to again,
  * and a reason. A refused has one byte that says why, and words: the request was not begun.
+ *
+ * <p>An error is a failure that the program has chosen: 4 bytes of its code, 2 of how long the words are, the words,
+ * and the program's payload.
  *
  * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
  * another connection sends it when it has its last reply, only to servers that {@linkplain #EXTENDED announced} it.
@@ -40,6 +46,7 @@ public final class Frames {
     static final int CANCEL = 8;
     static final int LEAVING = 9;
     static final int REFUSED = 10;
+    static final int ERROR = 11;
 
     /** Why a server has refused a request: it is leaving. */
     static final int REFUSED_LEAVING = 1;
@@ -52,6 +59,9 @@ public final class Frames {
 
     static final int HEADER_BYTES = 8;
     static final int TIME_BYTES = 4;
+
+    /** Of an error in front of its words: the code, and how long these are. */
+    static final int ERROR_BYTES = 6;
 
     /** The largest value that fits, which stands for all longer times: more than an hour, and no deadline. */
     static final long UNLIMITED_MICROS = 0xffff_ffffL;
@@ -111,6 +121,22 @@ public final class Frames {
             throw notTheShortForm("of kind " + kind + " and " + bytes + " bytes");
         }
         return frame.readUnsignedInt();
+    }
+
+    /** Reads an error. Releases a frame that is none, and throws. */
+    static RequestFailure readError(ByteBuf frame) {
+        int bytes = HEADER_BYTES + frame.readableBytes();
+        if (frame.readableBytes() >= ERROR_BYTES) {
+            int code = frame.readInt();
+            int wordsBytes = frame.readUnsignedShort();
+            if (code >= 0 && wordsBytes <= frame.readableBytes()) {
+                String words = frame.toString(frame.readerIndex(), wordsBytes, StandardCharsets.UTF_8);
+                frame.skipBytes(wordsBytes);
+                return new RequestFailure(code, words, ByteBufUtil.getBytes(frame));
+            }
+        }
+        frame.release();
+        throw notTheShortForm("of kind " + ERROR + " and " + bytes + " bytes");
     }
 
     static IllegalStateException notTheShortForm(String what) {

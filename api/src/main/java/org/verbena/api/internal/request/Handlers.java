@@ -3,6 +3,7 @@ package org.verbena.api.internal.request;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.RequestFailure;
 
 /**
  * Gives a connection's messages to the program's handler, on the loop or on virtual threads, unless nobody waits for
@@ -104,8 +105,7 @@ final class Handlers {
         if (failure == null || (failure instanceof InterruptedException && incoming.isCancelled())) {
             return;
         }
-        log.failed(incoming, failure);
-        incoming.fail(failure);
+        failed(incoming, failure);
     }
 
     /** Whether a request's handler begins; if not, it has been counted and, if anyone waits for it, refused. */
@@ -155,6 +155,14 @@ final class Handlers {
     /** What the program does about a cancelled request has failed. Any thread. */
     void cancellationFailed(Incoming request, Throwable failure) {
         log.failed(request, failure);
+    }
+
+    /** The program could not handle it. A failure that it means as its answer is no fault. Any thread. */
+    void failed(Incoming incoming, Throwable failure) {
+        if (!incoming.isRequest() || !(failure instanceof RequestFailure)) {
+            log.failed(incoming, failure);
+        }
+        incoming.sendFailure(failure);
     }
 
     // ---- the end

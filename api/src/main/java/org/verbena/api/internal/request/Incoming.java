@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.RequestFailure;
 
 /** An inbound message, and the methods that answer it. Any thread. */
 public final class Incoming {
@@ -182,12 +183,22 @@ public final class Incoming {
         return messenger.channel();
     }
 
-    /** Sends the handler's failure to the peer, if it still waits for a reply. */
-    void fail(Throwable cause) {
-        if (finish()) {
-            messenger.outgoing().failure(correlation, cause);
-            over();
+    /** The program cannot handle it: fails at the peer, if that still waits for a reply. */
+    public void fail(Throwable cause) {
+        messenger.handlers().failed(this, cause);
+    }
+
+    /** Sends a failure to the peer, if it still waits for a reply. */
+    void sendFailure(Throwable cause) {
+        if (!finish()) {
+            return;
         }
+        if (cause instanceof RequestFailure chosen) {
+            messenger.outgoing().error(correlation, chosen, arrivedNanos);
+        } else {
+            messenger.outgoing().failure(correlation, cause);
+        }
+        over();
     }
 
     /** Sends a refusal to the peer, because the server is overloaded, if the peer still waits for a reply. */

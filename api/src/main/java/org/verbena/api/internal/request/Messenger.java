@@ -57,6 +57,9 @@ public final class Messenger extends ChannelDuplexHandler {
     private volatile @Nullable Throwable firstCause;
     private volatile boolean closedHere;
 
+    /** Whether the peer knows the kinds of frames from 7 on. */
+    private volatile boolean peerExtended;
+
     /** Set when it is added to the pipeline, before any thread can send. */
     @SuppressWarnings("NullAway.Init")
     private ChannelHandlerContext self;
@@ -123,6 +126,11 @@ public final class Messenger extends ChannelDuplexHandler {
     /** Whether the peer's program announced this feature. Event loop only. */
     boolean peerTakes0(int feature) {
         return port.peerTakes0(feature);
+    }
+
+    /** Whether the peer knows the kinds of frames from 7 on. Any thread, once active. */
+    boolean isPeerExtended() {
+        return peerExtended;
     }
 
     /** What {@code verbena stat} shows about the channel; null if nothing. Any thread. */
@@ -271,6 +279,12 @@ public final class Messenger extends ChannelDuplexHandler {
     // ---- inbound
 
     @Override
+    public void channelActive(ChannelHandlerContext context) {
+        peerExtended = peerTakes0(Frames.EXTENDED);
+        context.fireChannelActive();
+    }
+
+    @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
         if (!inRead) {
             inRead = true;
@@ -308,6 +322,7 @@ public final class Messenger extends ChannelDuplexHandler {
             }
             case Frames.LEAVING -> leaving(frame);
             case Frames.REFUSED -> refused(correlation, frame);
+            case Frames.ERROR -> requests.error0(correlation, frame, readBeganNanos);
             case Frames.LEAVE -> {
                 frame.release();
                 channel.close();

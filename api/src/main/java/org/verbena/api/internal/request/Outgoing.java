@@ -22,6 +22,7 @@ import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.RequestFailure;
 
 /** What a connection of the short form sends: frames, and the futures that say what became of them. Any thread. */
 final class Outgoing {
@@ -131,11 +132,15 @@ final class Outgoing {
      * never refused, since the peer has requested it.
      */
     Future<Void> reply(long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
+        return answer(Frames.REPLY, correlation, payload, arrivedNanos);
+    }
+
+    private Future<Void> answer(int kind, long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
         int bytes = payload == null ? 0 : payload.readableBytes();
         limit.take(bytes);
         Reply sent = new Reply(bytes, correlation, arrivedNanos);
         sent.addListener(sent);
-        return send(Frames.REPLY, correlation, Frames.NO_TIME, payload, sent);
+        return send(kind, correlation, Frames.NO_TIME, payload, sent);
     }
 
     private Future<Void> send(int kind, long correlation, long timeMicros, @Nullable ByteBuf payload, Sent sent) {
@@ -167,8 +172,31 @@ final class Outgoing {
     }
 
     void failure(long correlation, Throwable cause) {
-        String text = describesFailures ? String.valueOf(cause) : "";
-        failure(correlation, text.substring(0, Math.min(text.length(), FAILURE_CHARS)));
+        failure(correlation, describesFailures ? first(String.valueOf(cause)) : "");
+    }
+
+    private static String first(String words) {
+        return words.substring(0, Math.min(words.length(), FAILURE_CHARS));
+    }
+
+    /** The request has failed in the program's way. If that cannot be sent, it fails as {@link #reply} says. */
+    void error(long correlation, RequestFailure failure, long arrivedNanos) {
+        String words = first(String.valueOf(failure.getMessage()));
+        if (!messenger.isPeerExtended()) {
+            failure(correlation, "code " + failure.code() + ": " + words);
+            return;
+        }
+        byte[] text = words.getBytes(StandardCharsets.UTF_8);
+        byte[] rest = failure.payload();
+        ByteBuf payload;
+        try {
+            payload = channel.alloc().buffer(Frames.ERROR_BYTES + text.length + rest.length);
+        } catch (RuntimeException | Error noMemory) {
+            replyFailed(correlation, noMemory);
+            return;
+        }
+        payload.writeInt(failure.code()).writeShort(text.length).writeBytes(text).writeBytes(rest);
+        answer(Frames.ERROR, correlation, payload, arrivedNanos);
     }
 
     private void failure(long correlation, String text) {

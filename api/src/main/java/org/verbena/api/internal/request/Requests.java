@@ -24,6 +24,7 @@ import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.RequestFailure;
 import org.verbena.transport.SendLimitException;
 
 /**
@@ -476,6 +477,16 @@ public final class Requests {
             words.release();
             request.tryFailure(new RequestException.Failed("request to " + channel.remoteAddress()
                     + ": the peer's handler failed" + (text.isEmpty() ? "; the peer's log says why" : ": " + text)));
+        }
+    }
+
+    /** The peer's program has answered with a failure. */
+    void error0(long correlation, ByteBuf frame, long arrivedNanos) {
+        RequestFailure failure = Frames.readError(frame);
+        Request<?> request = answeredBy0(correlation, frame, arrivedNanos);
+        if (request != null) {
+            frame.release();
+            request.tryFailure(failure);
         }
     }
 
