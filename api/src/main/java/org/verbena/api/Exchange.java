@@ -36,13 +36,46 @@ public final class Exchange {
     }
 
     /**
-     * Answers: the first call for a request sends its reply, every other call sends an ordinary message. If the reply
-     * cannot be sent, the request fails at its client at once, as if the handler had thrown. The reply to a request that
-     * is {@linkplain #isCancelled() cancelled} is not sent, and its future is cancelled.
+     * Sends the reply to a request: once. If it cannot be sent, the request fails at its client at once, as if the
+     * handler had thrown, and it is logged here.
      *
      * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
-     * @return done when the send has completed. A message that is no reply fails with {@link SendLimitException} if too
-     *     much {@linkplain RdmaServer.Builder#maxPending waits to be sent}
+     * @return done when the send has completed. It fails with {@link IllegalStateException}, which is logged here too,
+     *     if the message is not a request or is answered already, and is cancelled if the request {@linkplain
+     *     #isCancelled() is}: then nothing is sent
+     * @throws IllegalStateException it is the handler's own message, and was not retained
+     */
+    public Future<Void> reply(ByteBuf message) {
+        return incoming.reply(message);
+    }
+
+    /**
+     * Sends the reply to a request, as {@link #reply(ByteBuf)} does.
+     *
+     * @param message copied before this returns
+     * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
+     */
+    public CompletableFuture<Void> reply(byte[] message) {
+        return incoming.reply(message);
+    }
+
+    /**
+     * Sends the reply to a request, as {@link #reply(ByteBuf)} does.
+     *
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
+     */
+    public CompletableFuture<Void> reply(ByteBuffer message) {
+        return incoming.reply(message);
+    }
+
+    /**
+     * Sends a message of its own to the peer, which is never a reply: on this connection, and as often as the program
+     * likes.
+     *
+     * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
+     * @return done when the send has completed. It fails with {@link SendLimitException} if too much {@linkplain
+     *     RdmaServer.Builder#maxPending waits to be sent}
      * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> send(ByteBuf message) {
@@ -50,7 +83,7 @@ public final class Exchange {
     }
 
     /**
-     * Answers, as {@link #send(ByteBuf)} does.
+     * Sends a message of its own, as {@link #send(ByteBuf)} does.
      *
      * @param message copied before this returns
      * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
@@ -60,7 +93,7 @@ public final class Exchange {
     }
 
     /**
-     * Answers, as {@link #send(ByteBuf)} does.
+     * Sends a message of its own, as {@link #send(ByteBuf)} does.
      *
      * @param message its remaining bytes are copied before this returns; its position stays
      * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages

@@ -47,7 +47,7 @@ import org.verbena.transport.spi.RdmaProvider;
  * A server of messages, for programs that do not use Netty otherwise. Its peers are {@link RdmaClient}s.
  *
  * <pre>{@code
- * MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+ * MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
  * try (RdmaServer server = RdmaServer.bind("0.0.0.0", 7471, echo)) {
  *     ...
  * }
@@ -267,8 +267,8 @@ public final class RdmaServer implements AutoCloseable {
     private void shutdownAtExit(Duration most, long nanos) {
         long closingNanos = TimeUnit.MILLISECONDS.toNanos(ShortForm.CLOSE_MILLIS);
         try {
-            boolean answered = shutdown(most)
-                    .get(Math.min(nanos, MAX_SHUTDOWN_NANOS) + closingNanos, TimeUnit.NANOSECONDS);
+            boolean answered =
+                    shutdown(most).get(Math.min(nanos, MAX_SHUTDOWN_NANOS) + closingNanos, TimeUnit.NANOSECONDS);
             if (!answered) {
                 LOG.warn("{}: not all requests were answered within {} at the end of the JVM", channel, most);
             }

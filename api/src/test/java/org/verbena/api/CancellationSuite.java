@@ -45,10 +45,7 @@ public abstract class CancellationSuite extends ApiSuite {
         return RdmaServer.builder()
                 .group(group)
                 .virtualThreads(virtual)
-                .bind(
-                        host(),
-                        0,
-                        MessageHandler.ofBytes((exchange, message) -> held.add(new Held(exchange, message))));
+                .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> held.add(new Held(exchange, message))));
     }
 
     private RdmaClient client(RdmaServer server) {
@@ -107,7 +104,7 @@ public abstract class CancellationSuite extends ApiSuite {
                     AtomicInteger later = new AtomicInteger();
                     second.exchange.onCancel(later::incrementAndGet);
                     assertThat(later).as("at once").hasValue(1);
-                    CompletableFuture<Void> inVain = second.exchange.send(second.message);
+                    CompletableFuture<Void> inVain = second.exchange.reply(second.message);
                     assertThat(failure("the reply", inVain))
                             .isInstanceOf(how == 3 ? ConnectionException.class : CancellationException.class);
                     if (how == 3) {
@@ -115,7 +112,7 @@ public abstract class CancellationSuite extends ApiSuite {
                         failure("the first", answered);
                         continue;
                     }
-                    first.exchange.send(first.message);
+                    first.exchange.reply(first.message);
                     assertThat(Patience.await("the first reply", answered)).containsExactly(1);
                     assertThat(first.exchange.isCancelled()).isFalse();
                     assertThat(client.lateReplies()).as("it was not sent").isZero();
@@ -138,7 +135,7 @@ public abstract class CancellationSuite extends ApiSuite {
                         .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> {
                             begun.add(message);
                             turns.acquire();
-                            exchange.send(message);
+                            exchange.reply(message);
                         }));
                 RdmaClient client = client(server)) {
             CompletableFuture<byte[]> first = client.request(new byte[] {1});
@@ -169,7 +166,7 @@ public abstract class CancellationSuite extends ApiSuite {
         MessageHandler waits = (exchange, message) -> {
             if (message.readableBytes() == 1) {
                 outcomes.add(Thread.currentThread().isInterrupted());
-                exchange.send(message.retain());
+                exchange.reply(message.retain());
                 return;
             }
             begun.add(true);
@@ -209,8 +206,10 @@ public abstract class CancellationSuite extends ApiSuite {
                 assertThat(logged.texts()).isEmpty();
             }
         }
-        assertThatThrownBy(() ->
-                        RdmaServer.builder().group(group).interruptCancelled(true).bind(host(), 0, waits))
+        assertThatThrownBy(() -> RdmaServer.builder()
+                        .group(group)
+                        .interruptCancelled(true)
+                        .bind(host(), 0, waits))
                 .isInstanceOf(IllegalStateException.class);
     }
 
@@ -232,7 +231,7 @@ public abstract class CancellationSuite extends ApiSuite {
             });
             CompletableFuture<byte[]> next = client.request(new byte[2]);
             Held two = Patience.take("the next request", held);
-            two.exchange.send(two.message);
+            two.exchange.reply(two.message);
             assertThat(Patience.await("the next reply", next)).hasSize(2);
         }
     }
@@ -279,9 +278,9 @@ public abstract class CancellationSuite extends ApiSuite {
     @Test
     void strangeCancelsDoNoHarm() {
         try (RdmaServer server = serve(false)) {
-            RdmaChannel stranger = (RdmaChannel) done(
-                            "connecting", bootstrap(announcing()).connect(server.localAddress()))
-                    .channel();
+            RdmaChannel stranger =
+                    (RdmaChannel) done("connecting", bootstrap(announcing()).connect(server.localAddress()))
+                            .channel();
             write(stranger, "08 00000000000001"); // of a request that never was
             write(stranger, "01 00000000000001 68");
             Held one = Patience.take("a request", held);
@@ -295,7 +294,7 @@ public abstract class CancellationSuite extends ApiSuite {
             Held three = Patience.take("a request", held);
             write(stranger, "08 00000000000003");
             Patience.until("the later one is cancelled", () -> three.cancelled.get() == 1);
-            two.exchange.send(two.message);
+            two.exchange.reply(two.message);
             assertThat(hex(inbox(stranger).next())).isEqualTo("0200000000000003" + "69");
             write(stranger, "08 00000000000003"); // it has its answer
             write(stranger, "01 00000000000004 6b");
@@ -317,7 +316,7 @@ public abstract class CancellationSuite extends ApiSuite {
         MessageHandler some = MessageHandler.ofBytes((exchange, message) -> {
             exchange.onCancel(() -> {});
             switch (message.length % 3) {
-                case 0 -> exchange.send(message);
+                case 0 -> exchange.reply(message);
                 case 1 -> throw new RequestFailure(message.length, "for a test");
                 default -> {} // no answer
             }
@@ -325,9 +324,9 @@ public abstract class CancellationSuite extends ApiSuite {
         try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, some);
                 RdmaClient client = client(server)) {
             for (int i = 0; i < 60; i++) {
-                RdmaChannel stranger = (RdmaChannel) done(
-                                "connecting", bootstrap(announcing()).connect(server.localAddress()))
-                        .channel();
+                RdmaChannel stranger =
+                        (RdmaChannel) done("connecting", bootstrap(announcing()).connect(server.localAddress()))
+                                .channel();
                 for (int frames = random.nextInt(20); frames > 0 && stranger.isActive(); frames--) {
                     ByteBuf frame = Unpooled.buffer();
                     frame.writeLong((long) random.nextInt(14) << 56 | random.nextInt(4));

@@ -19,7 +19,7 @@ final class InterruptedFirstUse {
         try (group;
                 RdmaServer server = RdmaServer.builder()
                         .group(group)
-                        .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                        .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
                 RdmaClient client = RdmaClient.builder().provider(provider).connect("127.0.0.1", server.port())) {
             require(client.request(new byte[20_000]).get().length == 20_000, "a reply");
             require(group.providerStatistics().openConnections() == 2, "two ends");

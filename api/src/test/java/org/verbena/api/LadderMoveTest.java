@@ -165,7 +165,7 @@ class LadderMoveTest {
                 violations.add("sender " + sender + ": " + number + " again");
             }
             if (kind == REQUEST) {
-                exchange.send(message.retain());
+                exchange.reply(message.retain());
             }
         }
 
@@ -327,7 +327,7 @@ class LadderMoveTest {
             if (message.toString(US_ASCII).equals("slow")) {
                 kept.add(exchange);
             } else {
-                exchange.send(message.retain());
+                exchange.reply(message.retain());
             }
         };
         try (RdmaServer server = serve(false, handler);
@@ -342,7 +342,7 @@ class LadderMoveTest {
                     .as("the old one waits for a reply")
                     .isEqualTo(2);
             assertThat(old.isActive()).isTrue();
-            exchange.send(text("a message first"));
+            exchange.reply(text("a message first"));
             assertThat(done(slow)).isEqualTo(text("a message first"));
             awaitConnections(server, 1);
             Patience.until("it is closed", () -> !old.isOpen());
@@ -366,7 +366,7 @@ class LadderMoveTest {
             better.serve(true);
             awaitMoved(client);
             exchange.channel().eventLoop().execute(() -> {
-                exchange.send(text("the reply"));
+                exchange.reply(text("the reply"));
                 for (int i = 0; i < messages; i++) {
                     exchange.send(new byte[50_000]);
                 }
@@ -385,7 +385,7 @@ class LadderMoveTest {
         MessageHandler handler = (exchange, message) -> {
             int number = message.getInt(message.readerIndex());
             if (exchange.isRequest()) {
-                exchange.send(message.copy());
+                exchange.reply(message.copy());
                 exchange.send(message.retain()); // a message of its own
             } else if (!back.add(number)) {
                 violations.add(number + " came back twice");
@@ -416,7 +416,7 @@ class LadderMoveTest {
     @Test
     void goesBackWhenTheBetterConnectionIsLostAtOnce() throws Exception {
         LadderStatistics before = LadderStatistics.of(StagedProvider.NAME);
-        try (RdmaServer server = serve(false, (exchange, message) -> exchange.send(message.retain()));
+        try (RdmaServer server = serve(false, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = client(server, MOVING.withMoveUp(Duration.ofMillis(200)))) {
             RdmaChannel old = client.channel();
             for (int times = 0; times < 3; times++) {
@@ -447,7 +447,7 @@ class LadderMoveTest {
         MessageHandler handler = (exchange, message) -> {
             if (answered.compareAndSet(null, exchange.channel())
                     || answered.get().equals(exchange.channel())) {
-                exchange.send(message.retain());
+                exchange.reply(message.retain());
             }
         };
         try (RdmaServer server = serve(false, handler);
@@ -472,7 +472,7 @@ class LadderMoveTest {
 
     @Test
     void goesOnWithTheBetterConnectionWhenTheOldOneIsLost() throws Exception {
-        try (RdmaServer server = serve(false, (exchange, message) -> exchange.send(message.retain()));
+        try (RdmaServer server = serve(false, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = client(server, MOVING.withMoveUp(Duration.ofMillis(300)))) {
             RdmaChannel old = client.channel();
             better.serve(true);
@@ -490,7 +490,7 @@ class LadderMoveTest {
     void closingWhileItMovesLeaksNothing() throws Exception {
         for (int i = 0; i < 40; i++) {
             better.serve(false);
-            try (RdmaServer server = serve(false, (exchange, message) -> exchange.send(message.retain()))) {
+            try (RdmaServer server = serve(false, (exchange, message) -> exchange.reply(message.retain()))) {
                 RdmaClient client = client(server, MOVING.withMoveUp(Duration.ofMillis(1)));
                 List<CompletableFuture<?>> all = new ArrayList<>();
                 better.serve(true);
@@ -516,7 +516,7 @@ class LadderMoveTest {
 
     @Test
     void aClientWithItsOwnLoopsEndsThem() throws Exception {
-        try (RdmaServer server = serve(false, (exchange, message) -> exchange.send(message.retain()))) {
+        try (RdmaServer server = serve(false, (exchange, message) -> exchange.reply(message.retain()))) {
             RdmaClient client = RdmaClient.builder()
                     .ladder(LadderOptions.DEFAULTS.withRungs("verbs", "soft").withMoveUp(Duration.ofMillis(1)))
                     .connect("127.0.0.1", server.port());
@@ -553,7 +553,7 @@ class LadderMoveTest {
         try (Recording recording = new Recording()) {
             recording.enable("org.verbena.LadderMove").withoutThreshold();
             recording.start();
-            try (RdmaServer server = serve(false, (exchange, message) -> exchange.send(message.retain()));
+            try (RdmaServer server = serve(false, (exchange, message) -> exchange.reply(message.retain()));
                     RdmaClient client = client(server)) {
                 better.serve(true);
                 awaitMoved(client);

@@ -21,7 +21,7 @@ import org.verbena.transport.spi.Patience;
 
 /** How clients and servers of the short form begin and end, in whatever order and on whatever thread that happens. */
 public abstract class LifecycleSuite extends ApiSuite {
-    private static final MessageHandler ECHO = (exchange, message) -> exchange.send(message.retain());
+    private static final MessageHandler ECHO = (exchange, message) -> exchange.reply(message.retain());
 
     private RdmaServer serve() {
         return RdmaServer.builder().group(group).bind(host(), 0, ECHO);

@@ -85,7 +85,7 @@ class NameLookupTest {
         try (RdmaServer server = RdmaServer.builder()
                         .provider("soft")
                         .threadsPerProvider(1)
-                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = builder().connect("six first", server.port())) {
             assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
             assertThat(client.channel().remoteAddress())
@@ -100,7 +100,7 @@ class NameLookupTest {
         try (RdmaServer server = RdmaServer.builder()
                         .provider("soft")
                         .threadsPerProvider(1)
-                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = builder().reconnect(false).connect("six first", server.port())) {
             assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
         }
@@ -111,7 +111,7 @@ class NameLookupTest {
         try (RdmaServer server = RdmaServer.builder()
                         .provider("soft")
                         .threadsPerProvider(1)
-                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = builder().lookUpEvery(Duration.ofMillis(1)).connect("several", server.port())) {
             Patience.until("several look-ups", () -> lookups.get() > 5);
             assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
@@ -150,7 +150,7 @@ class NameLookupTest {
         try (RdmaServer server = RdmaServer.builder()
                         .provider("soft")
                         .threadsPerProvider(1)
-                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = builder().connect("several", server.port())) {
             assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
         }

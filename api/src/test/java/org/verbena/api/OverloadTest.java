@@ -49,7 +49,7 @@ class OverloadTest extends ApiSuite {
         begun.add((int) message.getByte(message.readerIndex()));
         turns.acquire();
         atOnce.decrementAndGet();
-        exchange.send(message.retain());
+        exchange.reply(message.retain());
     }
 
     private static RequestException.Overloaded refusal(CompletableFuture<byte[]> request) {
@@ -131,7 +131,7 @@ class OverloadTest extends ApiSuite {
     void sheddingBeginsWithAStandingQueueAndEndsWithIt() {
         MessageHandler slow = (exchange, message) -> {
             Thread.sleep(5);
-            exchange.send(message.retain());
+            exchange.reply(message.retain());
         };
         try (RdmaServer server = server().maxHandlers(1, 1000)
                         .shedding(Duration.ofMillis(1), Duration.ofMillis(20))
@@ -169,7 +169,7 @@ class OverloadTest extends ApiSuite {
     void aHandlerOnTheLoopShedsWhatWaitedWithItsBatch() {
         MessageHandler slow = (exchange, message) -> {
             Thread.sleep(5);
-            exchange.send(message.retain());
+            exchange.reply(message.retain());
         };
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
@@ -330,7 +330,7 @@ class OverloadTest extends ApiSuite {
             most.accumulateAndGet(atOnce.incrementAndGet(), Math::max);
             Thread.yield();
             atOnce.decrementAndGet();
-            exchange.send(message.retain());
+            exchange.reply(message.retain());
         };
         try (RdmaServer server = server().maxHandlers(3, 100_000).bind(host(), 0, quick)) {
             List<RdmaClient> clients = List.of(client(server), client(server), client(server));

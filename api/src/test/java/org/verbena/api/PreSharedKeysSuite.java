@@ -44,7 +44,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
         if (keys != null) {
             builder.option(RdmaChannelOption.PRE_SHARED_KEYS, keys);
         }
-        return builder.bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+        return builder.bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
     }
 
     final RdmaClient connect(RdmaServer server, @Nullable PreSharedKeys keys) {

@@ -622,7 +622,7 @@ class RdmaLadderTest {
         better.connectTo(RdmaLadderTest::dead);
         try (RdmaServer server = RdmaServer.builder()
                 .group(servers)
-                .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)))) {
+                .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)))) {
             try (RdmaClient client =
                     RdmaClient.builder().group(group).ladder(hedged(NEVER)).connect("127.0.0.1", server.port())) {
                 assertThat(client.request("hello".getBytes(US_ASCII)))
@@ -644,7 +644,7 @@ class RdmaLadderTest {
     void aClientMayClimbOnLoopsOfItsOwn() {
         try (RdmaServer server = RdmaServer.builder()
                         .group(servers)
-                        .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                        .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
                 RdmaClient client = RdmaClient.builder().provider("ladder").connect("127.0.0.1", server.port());
                 RdmaClient forced = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
             assertThat(client.request(new byte[1])).succeedsWithin(Patience.LIMIT);

@@ -30,7 +30,7 @@ import org.verbena.transport.spi.Patience;
 
 /** Clients whose servers go away and come back. */
 public abstract class ReconnectSuite extends ApiSuite {
-    private static final MessageHandler ECHO = (exchange, message) -> exchange.send(message.retain());
+    private static final MessageHandler ECHO = (exchange, message) -> exchange.reply(message.retain());
 
     /** So that no test waits long for an attempt. */
     private static final Duration LEAST = Duration.ofMillis(5);
@@ -304,7 +304,7 @@ public abstract class ReconnectSuite extends ApiSuite {
         BlockingQueue<String> handled = new LinkedBlockingQueue<>();
         MessageHandler notes = (exchange, message) -> {
             handled.add(message.toString(US_ASCII));
-            exchange.send(message.retain());
+            exchange.reply(message.retain());
         };
         RdmaServer server = serve(lastingPort(), notes);
         int port = server.port();

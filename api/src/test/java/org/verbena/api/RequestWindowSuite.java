@@ -33,7 +33,7 @@ public abstract class RequestWindowSuite extends ApiSuite {
         AtomicInteger begun = new AtomicInteger();
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
-                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = RdmaClient.builder().group(group).connect(host(), server.port())) {
             Future<Long> run = RequestWindow.run(client.channel().eventLoop(), 7, () -> {
                 if (begun.incrementAndGet() > 1000) {

@@ -89,7 +89,7 @@ class SeveralProvidersTest {
     private RdmaServer echo(int port) {
         return RdmaServer.builder()
                 .group(group)
-                .bind(FIRST, port, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                .bind(FIRST, port, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
     }
 
     private static String ask(String host, int port) throws InterruptedException, ExecutionException {
@@ -135,7 +135,7 @@ class SeveralProvidersTest {
                         .maxHandlers(1, 0)
                         .bind(FIRST, 0, MessageHandler.ofBytes((exchange, message) -> {
                             Patience.until("the other was refused", () -> go.getCount() == 0);
-                            exchange.send(message);
+                            exchange.reply(message);
                         }));
                 RdmaClient client = RdmaClient.builder().provider("soft").connect(SECOND, server.port())) {
             Future<byte[]> taken = client.request(new byte[1]);
@@ -281,7 +281,7 @@ class SeveralProvidersTest {
         try (RdmaServer server = RdmaServer.builder()
                 .provider("all+soft")
                 .threadsPerProvider(1)
-                .bind(FIRST, 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)))) {
+                .bind(FIRST, 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)))) {
             assertThat(server.provider()).isEqualTo("soft");
             assertThat(ask(FIRST, server.port())).isEqualTo("hello");
         }

@@ -46,7 +46,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
             server = RdmaServer.builder().group(group).bind(host(), port, (exchange, message) -> {
                 handled.incrementAndGet();
                 if (!silent.get() && exchange.isRequest()) {
-                    exchange.send(ByteBuffer.allocate(Integer.BYTES)
+                    exchange.reply(ByteBuffer.allocate(Integer.BYTES)
                             .putInt(
                                     0,
                                     exchange.channel().localAddress() instanceof InetSocketAddress here
@@ -267,13 +267,13 @@ public abstract class SeveralServersSuite extends ApiSuite {
                 Patience.until("it is there", () -> request.isDone() || !kept.isEmpty());
                 Exchange again = kept.poll();
                 if (again != null) {
-                    again.send(new byte[4]);
+                    again.reply(new byte[4]);
                     return false;
                 }
                 return true;
             });
             assertThat(old.connections().size()).as("it waits for a reply").isEqualTo(1);
-            exchange.send(text("at last"));
+            exchange.reply(text("at last"));
             assertThat(Patience.await("the slow reply", slow)).isEqualTo(text("at last"));
             Patience.until("it is left", () -> old.connections().isEmpty());
             updates.get().accept(List.of());
@@ -411,7 +411,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
                             lost -> assertThat(lost.mayHaveBegun()).isTrue());
             try (RdmaServer next = RdmaServer.builder()
                     .group(group)
-                    .bind(host(), port, (exchange, message) -> exchange.send(message.retain()))) {
+                    .bind(host(), port, (exchange, message) -> exchange.reply(message.retain()))) {
                 assertThat(Patience.await("again", again)).isEqualTo(text("again"));
                 assertThat(next.connections().size()).isEqualTo(1);
             }
@@ -591,7 +591,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
         AtomicBoolean answers = new AtomicBoolean();
         try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {
                     if (answers.get()) {
-                        exchange.send(message.retain());
+                        exchange.reply(message.retain());
                     } else {
                         kept.add(exchange);
                     }
@@ -613,7 +613,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
                         .onConnect(channel -> connections.incrementAndGet())
-                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client =
                         builder().maxConnectionAge(Duration.ofMillis(50)).connect(host(), server.port())) {
             Patience.until("some were replaced", () -> {

@@ -15,7 +15,7 @@ import org.verbena.transport.spi.Patience;
 /** The loops of clients that have no group. */
 @Timeout(120)
 class SharedLoopsTest {
-    private static final MessageHandler ECHO = (exchange, message) -> exchange.send(message.retain());
+    private static final MessageHandler ECHO = (exchange, message) -> exchange.reply(message.retain());
 
     @Test
     void manyClientsHaveFewLoopsAndTheLastEndsThem() {

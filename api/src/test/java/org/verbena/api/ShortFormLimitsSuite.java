@@ -52,19 +52,20 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         MessageHandler fails = (exchange, message) -> {
             switch (message.readByte()) {
                 case 0 ->
-                    exchange.send(Unpooled.buffer().writeZero(limitBytes + 100)).addListener(sent -> {
-                        if (sent.cause() != null) {
-                            atServer.add(sent.cause());
-                        }
-                    });
-                case 1 -> exchange.send((ByteBuf) null);
+                    exchange.reply(Unpooled.buffer().writeZero(limitBytes + 100))
+                            .addListener(sent -> {
+                                if (sent.cause() != null) {
+                                    atServer.add(sent.cause());
+                                }
+                            });
+                case 1 -> exchange.reply((ByteBuf) null);
                 case 2 -> {
                     ByteBuf released = Unpooled.buffer(10).writeZero(10);
                     released.release();
-                    exchange.send(released);
+                    exchange.reply(released);
                 }
-                case 3 -> exchange.send((byte[]) null);
-                default -> exchange.send(message.retain());
+                case 3 -> exchange.reply((byte[]) null);
+                default -> exchange.reply(message.retain());
             }
         };
         long beganNanos = System.nanoTime();
@@ -103,6 +104,45 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         }
     }
 
+    /** What a reply is too many is never sent as something else. */
+    @Test
+    void onlyRequestsAreAnsweredAndOnce() {
+        BlockingQueue<Throwable> faults = new LinkedBlockingQueue<>();
+        BlockingQueue<String> atClient = new LinkedBlockingQueue<>();
+        MessageHandler twice = (exchange, message) -> {
+            if (exchange.isRequest()) {
+                exchange.reply("the reply".getBytes(UTF_8));
+            }
+            exchange.reply("too many".getBytes(UTF_8)).whenComplete((sent, fault) -> faults.add(fault));
+            exchange.reply(Unpooled.copiedBuffer("too many", UTF_8)).addListener(sent -> faults.add(sent.cause()));
+            exchange.send("a message".getBytes(UTF_8));
+        };
+        for (boolean virtual : new boolean[] {false, true}) {
+            try (LoggedWarnings logged = new LoggedWarnings(Messenger.class.getName());
+                    RdmaServer server = RdmaServer.builder()
+                            .group(group)
+                            .virtualThreads(virtual)
+                            .bind(host(), 0, twice);
+                    RdmaClient client = RdmaClient.builder()
+                            .group(group)
+                            .onMessage((exchange, message) -> atClient.add(message.toString(UTF_8)))
+                            .connect(host(), server.port())) {
+                assertThat(Patience.await("the reply", client.request(new byte[1])))
+                        .isEqualTo("the reply".getBytes(UTF_8));
+                client.send(new byte[1]);
+                for (int i = 0; i < 4; i++) {
+                    assertThat(Patience.take("a fault", faults)).isInstanceOf(IllegalStateException.class);
+                }
+                for (int i = 0; i < 2; i++) {
+                    assertThat(Patience.take("a message", atClient)).isEqualTo("a message");
+                }
+                assertThat(client.lateReplies()).isZero();
+                assertThat(atClient).isEmpty();
+                assertThat(logged.texts()).isNotEmpty();
+            }
+        }
+    }
+
     /** As Netty's allocators do when there is no direct memory left. */
     @Test
     void memoryThatIsNotThereFailsTheFuture() {
@@ -126,7 +166,7 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
                         .option(ChannelOption.ALLOCATOR, ofServer)
-                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .option(ChannelOption.ALLOCATOR, ofClient)
@@ -276,7 +316,7 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
                             accepted.add(channel);
                         })
                         .option(RdmaChannelOption.RECEIVE_DEPTH, 8)
-                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .maxPending(messages, 400_000)
@@ -339,7 +379,7 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
                         .option(RdmaChannelOption.MAX_MESSAGE_BYTES, limitBytes)
-                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .option(RdmaChannelOption.MAX_MESSAGE_BYTES, limitBytes)
@@ -370,11 +410,11 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
                     .isInstanceOfSatisfying(
                             SendLimitException.class,
                             limit -> assertThat(limit.pendingMessages()).isEqualTo(3));
-            Patience.take("the first", kept).send(new byte[2]);
+            Patience.take("the first", kept).reply(new byte[2]);
             assertThat(Patience.await("its reply", three.getFirst())).hasSize(2);
             CompletableFuture<byte[]> next = client.request(new byte[1]);
             for (int i = 0; i < 3; i++) {
-                Patience.take("one more", kept).send(new byte[2]);
+                Patience.take("one more", kept).reply(new byte[2]);
             }
             assertThat(Patience.await("the reply", next)).hasSize(2);
         }
@@ -456,7 +496,7 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         boolean virtual = random.nextBoolean();
         MessageHandler handler = (exchange, message) -> {
             if (exchange.isRequest() && message.isReadable() && message.getByte(message.readerIndex()) % 3 != 0) {
-                exchange.send(message.retain());
+                exchange.reply(message.retain());
             }
         };
         RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);

@@ -54,7 +54,7 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void echoesInThreeLines() throws Exception {
-        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+        try (RdmaServer server = serve((exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = client(server)) {
             for (int size : new int[] {0, 1, 64, 2047, 2048, 2049, 16_384, 100_000, 1 << 20}) {
                 byte[] reply =
@@ -73,7 +73,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         MessageHandler later = (exchange, message) -> {
             ByteBuf kept = message.retain();
             synchronized (replies) {
-                replies.add(() -> exchange.send(kept));
+                replies.add(() -> exchange.reply(kept));
             }
             all.countDown();
         };
@@ -104,7 +104,13 @@ public abstract class ShortFormSuite extends ApiSuite {
         MessageHandler handler = (exchange, message) -> {
             switch (message.readableBytes()) {
                 case 0 -> throw new IllegalStateException("the failure");
-                default -> exchange.send(message.retain());
+                default -> {
+                    if (exchange.isRequest()) {
+                        exchange.reply(message.retain());
+                    } else {
+                        exchange.send(message.retain());
+                    }
+                }
             }
         };
         try (RdmaServer server =
@@ -185,7 +191,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         BlockingQueue<String> handled = new LinkedBlockingQueue<>();
         MessageHandler notes = MessageHandler.ofBytes((exchange, message) -> {
             handled.add(new String(message, StandardCharsets.UTF_8));
-            exchange.send(message);
+            exchange.reply(message);
         });
         for (boolean virtual : new boolean[] {false, true}) {
             try (RdmaServer server = RdmaServer.builder()
@@ -229,7 +235,7 @@ public abstract class ShortFormSuite extends ApiSuite {
             remaining.add(exchange.remainingNanos());
             remaining.add(exchange.remaining(Duration.ofHours(1)).toNanos());
             remaining.add(exchange.remaining(Duration.ofMillis(1)).toNanos());
-            exchange.send(message.retain());
+            exchange.reply(message.retain());
         };
         for (boolean virtual : new boolean[] {false, true}) {
             try (RdmaServer server = RdmaServer.builder()
@@ -271,7 +277,12 @@ public abstract class ShortFormSuite extends ApiSuite {
         MessageHandler twice = (exchange, message) -> {
             String text = message.toString(StandardCharsets.UTF_8);
             atServer.add(text + exchange.isRequest());
-            exchange.send((text + "1").getBytes(StandardCharsets.UTF_8));
+            byte[] first = (text + "1").getBytes(StandardCharsets.UTF_8);
+            if (exchange.isRequest()) {
+                exchange.reply(first);
+            } else {
+                exchange.send(first);
+            }
             exchange.send((text + "2").getBytes(StandardCharsets.UTF_8));
         };
         try (RdmaServer server = serve(twice);
@@ -292,7 +303,7 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void worksFromVirtualThreads() throws Exception {
-        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+        try (RdmaServer server = serve((exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = client(server)) {
             AtomicInteger right = new AtomicInteger();
             List<Thread> threads = new ArrayList<>();
@@ -346,7 +357,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         CompletableFuture<Runnable> answerTheFirst = new CompletableFuture<>();
         MessageHandler onlyTheFirst = (exchange, message) -> {
             ByteBuf kept = message.retain();
-            if (!answerTheFirst.complete(() -> exchange.send(kept))) {
+            if (!answerTheFirst.complete(() -> exchange.reply(kept))) {
                 kept.release();
             }
         };
@@ -374,7 +385,7 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void aCancelledRequestReleasesNothingEarly() throws Exception {
-        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+        try (RdmaServer server = serve((exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = client(server)) {
             int count = 200;
             int cancelled = 0;
@@ -438,7 +449,7 @@ public abstract class ShortFormSuite extends ApiSuite {
     void anErrorWhileSendingFailsTheFutureAndReleasesTheMessage() throws Exception {
         try (RdmaServer server = RdmaServer.builder()
                         .provider(provider())
-                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
                 RdmaClient client = client(server)) {
             ByteBuf sent = new Unreadable();
             assertThat(failure("a send", client.send(sent))).isInstanceOf(OutOfMemoryError.class);
@@ -471,7 +482,7 @@ public abstract class ShortFormSuite extends ApiSuite {
                 return;
             }
             try {
-                exchange.send(message);
+                exchange.reply(message);
             } catch (IllegalStateException forgot) {
                 told.add(forgot);
                 throw forgot;
@@ -485,7 +496,7 @@ public abstract class ShortFormSuite extends ApiSuite {
             for (int bytes : new int[] {1, 2, 5001, 5000, 3}) {
                 assertThat(failure("a request of " + bytes + " bytes", client.request(new byte[bytes])))
                         .isInstanceOf(RequestException.Failed.class)
-                        .hasMessageContaining("send(message.retain())");
+                        .hasMessageContaining("reply(message.retain())");
             }
             assertThat(told).hasSize(3);
             assertThat(client.channel().isActive()).isTrue();
@@ -494,7 +505,7 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void aMessageThatCannotBeSentFailsAtOnce() {
-        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+        try (RdmaServer server = serve((exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = client(server)) {
             ByteBuf released = Unpooled.buffer(10).writeZero(10);
             released.release();
@@ -522,10 +533,10 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void speaksTheTypesOfTheJdk() throws Exception {
-        MessageHandler bytes = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+        MessageHandler bytes = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
         MessageHandler buffers = MessageHandler.ofBuffer((exchange, message) -> {
             assertThat(message.isReadOnly()).isTrue();
-            exchange.send(message);
+            exchange.reply(message);
             assertThat(message.position()).as("the position stays").isZero();
         });
         for (MessageHandler handler : List.of(bytes, buffers)) {
@@ -563,7 +574,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         CompletableFuture<Void> mayAnswer = new CompletableFuture<>();
         MessageHandler waits = (exchange, message) -> {
             ByteBuf kept = message.retain();
-            mayAnswer.thenRun(() -> exchange.send(kept));
+            mayAnswer.thenRun(() -> exchange.reply(kept));
         };
         try (RdmaServer server = serve(waits);
                 RdmaClient client = client(server)) {
@@ -678,7 +689,7 @@ public abstract class ShortFormSuite extends ApiSuite {
             RdmaServer server = itself.join();
             for (ThrowingCallable wait : List.<ThrowingCallable>of(
                     server::close,
-                    () -> exchange.send(Unpooled.wrappedBuffer(new byte[1])).sync(),
+                    () -> exchange.reply(Unpooled.wrappedBuffer(new byte[1])).sync(),
                     () -> exchange.send(new byte[1]).join())) {
                 refusals.add(catchThrowable(wait));
             }
@@ -799,7 +810,7 @@ public abstract class ShortFormSuite extends ApiSuite {
     void shareLoopsAndLeaveThemAlone() throws Exception {
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
-                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = RdmaClient.builder().group(group).connect(host(), server.port())) {
             assertThat(client.request(new byte[5]).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                     .hasSize(5);
@@ -812,7 +823,7 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void connectInTheBackground() throws Exception {
-        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+        try (RdmaServer server = serve((exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = RdmaClient.builder()
                         .provider(provider())
                         .connectAsync(host(), server.port())
@@ -824,7 +835,7 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void aFloodOfRequestsIsBoundedByTheServer() throws Exception {
-        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+        try (RdmaServer server = serve((exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = client(server)) {
             List<CompletableFuture<byte[]>> requests = new ArrayList<>();
             for (int i = 0; i < 2000; i++) {

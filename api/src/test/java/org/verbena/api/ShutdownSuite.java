@@ -85,7 +85,7 @@ public abstract class ShutdownSuite extends ApiSuite {
             BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
             Semaphore turns = new Semaphore(0);
             MessageHandler later = MessageHandler.ofBytes((exchange, message) -> {
-                replies.add(() -> exchange.send(message));
+                replies.add(() -> exchange.reply(message));
                 if (virtual) {
                     turns.acquire(); // the handler goes on after its reply
                 }
@@ -129,9 +129,9 @@ public abstract class ShutdownSuite extends ApiSuite {
     void aClientGoesOnAtAnotherServerAtOnce() {
         BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
         MessageHandler later =
-                MessageHandler.ofBytes((exchange, message) -> replies.add(() -> exchange.send(message)));
+                MessageHandler.ofBytes((exchange, message) -> replies.add(() -> exchange.reply(message)));
         RdmaServer leaving = serve(0, later);
-        try (RdmaServer other = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(text("other"))));
+        try (RdmaServer other = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(text("other"))));
                 RdmaClient client = client(leaving, other)) {
             List<CompletableFuture<byte[]>> requests = new ArrayList<>();
             Patience.until("one is held", () -> {
@@ -159,7 +159,7 @@ public abstract class ShutdownSuite extends ApiSuite {
 
     @Test
     void anIdleServerStopsAtOnceAndAcceptsNoMore() {
-        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
         try (RdmaClient client = client(server)) {
             Patience.await("a reply", client.request(new byte[1]));
             assertThat(Patience.await("the shutdown", server.shutdown(LONG))).isTrue();
@@ -174,7 +174,7 @@ public abstract class ShutdownSuite extends ApiSuite {
     @Test
     void clientsInTheHandshakeAreIncluded() {
         for (int round = 0; round < 10; round++) {
-            RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+            RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
             RdmaClient.Builder builder =
                     RdmaClient.builder().group(group).failFast().connectTimeout(Patience.LIMIT);
             List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
@@ -256,7 +256,7 @@ public abstract class ShutdownSuite extends ApiSuite {
             assertThat(mayHaveBegun.removeFirst()).as("the one that had begun").isTrue();
             assertThat(mayHaveBegun).containsOnly(false);
             try (RdmaServer next =
-                    serve(port, MessageHandler.ofBytes((exchange, message) -> exchange.send(text("next"))))) {
+                    serve(port, MessageHandler.ofBytes((exchange, message) -> exchange.reply(text("next"))))) {
                 for (CompletableFuture<byte[]> each : repeated) {
                     assertThat(Patience.await("a reply", each)).isEqualTo(text("next"));
                 }
@@ -274,7 +274,7 @@ public abstract class ShutdownSuite extends ApiSuite {
     void aPeerThatCannotBeAskedIsClosedWhenItIsAnswered() {
         BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
         RdmaServer server = serve(
-                0, MessageHandler.ofBytes((exchange, message) -> replies.add(() -> exchange.send(text("late")))));
+                0, MessageHandler.ofBytes((exchange, message) -> replies.add(() -> exchange.reply(text("late")))));
         RdmaChannel idle = stranger(server);
         RdmaChannel busy = stranger(server);
         write(busy, "01 00000000000001 68");
@@ -296,7 +296,7 @@ public abstract class ShutdownSuite extends ApiSuite {
 
     @Test
     void aPeerThatStaysIsServed() {
-        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
         RdmaChannel stays = stranger(server, announcing());
         RdmaChannel leaves = stranger(server, announcing());
         CompletableFuture<Boolean> stopping = server.shutdown(LONG);
@@ -317,7 +317,7 @@ public abstract class ShutdownSuite extends ApiSuite {
 
     @Test
     void aPeerThatStaysIsClosedInTheEnd() {
-        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+        RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
         RdmaChannel stays = stranger(server, announcing());
         CompletableFuture<Boolean> stopping = server.shutdown(Duration.ofMillis(50));
         done("the one that stays closing", stays.closeFuture());
@@ -329,7 +329,7 @@ public abstract class ShutdownSuite extends ApiSuite {
     /** What only servers send does nothing at a server, unless it is malformed. */
     @Test
     void framesFromTheWrongSideAreIgnored() {
-        try (RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)))) {
+        try (RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)))) {
             RdmaChannel stranger = stranger(server, announcing());
             write(stranger, LEAVING);
             write(stranger, "0a 00000000000001 01 6e6f");
@@ -354,7 +354,7 @@ public abstract class ShutdownSuite extends ApiSuite {
         server[0] = serve(0, MessageHandler.ofBytes((exchange, message) -> {
             stopping.complete(server[0].shutdown(LONG));
             waits.complete(catchThrowable(() -> server[0].shutdown(LONG).join()));
-            exchange.send(message);
+            exchange.reply(message);
         }));
         try (RdmaClient client = client(server[0])) {
             assertThat(Patience.await("the reply", client.request(new byte[7]))).hasSize(7);
@@ -404,7 +404,7 @@ public abstract class ShutdownSuite extends ApiSuite {
         AtomicBoolean stop = new AtomicBoolean();
         MessageHandler busy = MessageHandler.ofBytes((exchange, message) -> {
             Thread.sleep(1);
-            exchange.send(message);
+            exchange.reply(message);
         });
         RdmaServer[] servers = new RdmaServer[3];
         for (int i = 0; i < servers.length; i++) {

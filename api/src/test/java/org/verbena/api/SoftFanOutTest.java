@@ -63,7 +63,7 @@ class SoftFanOutTest extends ApiSuite {
     void requestsFollowFromTheCallbackOfTheLast() {
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
-                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = RdmaClient.builder().group(group).connect(host(), server.port())) {
             CompletableFuture<Integer> done = new CompletableFuture<>();
             next(client, 20_000, done);
@@ -91,7 +91,7 @@ class SoftFanOutTest extends ApiSuite {
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
                         .shedding(ever, ever)
-                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+                        .bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .connectTimeout(ever)

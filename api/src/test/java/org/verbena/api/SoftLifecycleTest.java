@@ -137,7 +137,7 @@ class SoftLifecycleTest extends LifecycleSuite {
     void aFutureThatIsCompleteStopsNothing() throws Exception {
         try (RdmaServer server = RdmaServer.builder()
                 .group(group)
-                .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()))) {
+                .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()))) {
             CompletableFuture<RdmaClient> connecting =
                     RdmaClient.builder().group(group).connectAsync("127.0.0.1", server.port());
             CompletableFuture<Boolean> interrupted = connecting.handle(

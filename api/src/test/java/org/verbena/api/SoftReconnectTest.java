@@ -26,7 +26,7 @@ class SoftReconnectTest extends ReconnectSuite {
         try (ServerSocket silent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
                 RdmaServer server = RdmaServer.builder()
                         .group(group)
-                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()))) {
+                        .bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()))) {
             InetSocketAddress nobody = new InetSocketAddress(silent.getInetAddress(), silent.getLocalPort());
             try (RdmaClient client = RdmaClient.builder()
                     .group(group)

@@ -44,7 +44,7 @@ class StatFileLossTest {
             Path end = Path.of(arguments[0], "end");
             RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
             System.out.println("interrupted: " + Thread.interrupted());
-            MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+            MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
             try (RdmaServer server = RdmaServer.builder().provider("soft").bind("127.0.0.1", 0, echo);
                     RdmaClient client = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
                 long last = System.nanoTime() + TimeUnit.MINUTES.toNanos(4); // should nobody be left who says "end"

@@ -14,7 +14,7 @@ final class TerminatedServer {
                 .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> {
                     say("begun");
                     if (System.in.read() >= 0) {
-                        exchange.send(message);
+                        exchange.reply(message);
                     }
                 }))
                 .closeOnSigterm(Duration.ofMinutes(1));

@@ -51,7 +51,7 @@ class VirtualThreadsTest extends ApiSuite {
             if (message.length == 1) {
                 release.await();
             }
-            exchange.send(message);
+            exchange.reply(message);
         });
         try (RdmaServer server = serve(blocks);
                 RdmaClient client = client(server);
@@ -109,7 +109,7 @@ class VirtualThreadsTest extends ApiSuite {
         MessageHandler blocks = MessageHandler.ofBytes((exchange, message) -> {
             begun.incrementAndGet();
             turns.acquire();
-            exchange.send(message);
+            exchange.reply(message);
         });
         try (RdmaServer server = serve(blocks);
                 RdmaClient client = client(server)) {
@@ -145,7 +145,7 @@ class VirtualThreadsTest extends ApiSuite {
         MessageHandler blocks = (exchange, message) -> {
             begun.incrementAndGet();
             turns.acquire();
-            exchange.send(message.readRetainedSlice(1));
+            exchange.reply(message.readRetainedSlice(1));
         };
         try (RdmaServer server = serve(blocks);
                 RdmaClient client = client(server)) {
@@ -171,10 +171,10 @@ class VirtualThreadsTest extends ApiSuite {
         MessageHandler fails = (exchange, message) -> {
             switch (message.readableBytes()) {
                 case 1 -> throw new IllegalArgumentException("not that");
-                case 2 -> exchange.send(message); // without retain
+                case 2 -> exchange.reply(message); // without retain
                 case 3 -> message.release();
                 case 4 -> throw new AssertionError("an error");
-                default -> exchange.send(message.retain());
+                default -> exchange.reply(message.retain());
             }
         };
         try (RdmaServer server = RdmaServer.builder()
@@ -183,7 +183,7 @@ class VirtualThreadsTest extends ApiSuite {
                         .discloseErrors(true)
                         .bind(host(), 0, fails);
                 RdmaClient client = client(server)) {
-            String[] texts = {"not that", "send(message.retain())", "send(message.retain())", "an error"};
+            String[] texts = {"not that", "reply(message.retain())", "reply(message.retain())", "an error"};
             for (int bytes = 1; bytes <= 4; bytes++) {
                 assertThat(failure("a request", client.request(new byte[bytes])))
                         .isInstanceOf(RequestException.Failed.class)
@@ -221,7 +221,7 @@ class VirtualThreadsTest extends ApiSuite {
             release.await();
             interrupted.add(Thread.currentThread().isInterrupted());
             assertThat(message).isEqualTo(ByteBuffer.wrap(patternBytes(message.remaining(), 7)));
-            answers.add(exchange.send(message));
+            answers.add(exchange.isRequest() ? exchange.reply(message) : exchange.send(message));
         });
         RdmaServer server = RdmaServer.builder()
                 .provider(provider())
@@ -276,7 +276,13 @@ class VirtualThreadsTest extends ApiSuite {
                 lengths.add(itself.get().request(new byte[message.length + 10]).join().length));
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
-                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> {
+                            if (exchange.isRequest()) {
+                                exchange.reply(message);
+                            } else {
+                                exchange.send(message);
+                            }
+                        }));
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .virtualThreads(true)
@@ -308,7 +314,7 @@ class VirtualThreadsTest extends ApiSuite {
         logger.addAppender(appender);
         MessageHandler blocks = (exchange, message) -> {
             Thread.sleep(Duration.ofNanos(HandlerLog.SLOW_NANOS).plusMillis(1));
-            exchange.send(message.retain());
+            exchange.reply(message.retain());
         };
         try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, blocks);
                 RdmaClient client = client(server)) {

@@ -62,7 +62,7 @@ final class TrafficChecks {
             MessageHandler tellsTheToken = MessageHandler.ofBytes((exchange, message) -> {
                 RegisteredMemory region = exchange.channel().sharedMemory().register(memory, Access.REMOTE_READ);
                 exchange.channel().closeFuture().addListener(closed -> region.close());
-                exchange.send(region.remote().encode());
+                exchange.reply(region.remote().encode());
             });
             try (RdmaServer server = RdmaServer.builder().provider(provider).bind(host, 0, tellsTheToken);
                     RdmaClient client = RdmaClient.builder()

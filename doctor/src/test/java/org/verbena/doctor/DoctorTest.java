@@ -50,7 +50,7 @@ class DoctorTest {
     private static RdmaServer echo() {
         return RdmaServer.builder()
                 .provider("soft")
-                .bind(HOST, 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                .bind(HOST, 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
     }
 
     @Test
@@ -206,7 +206,7 @@ class DoctorTest {
     void namesAnMtuThatDiffers() {
         MessageHandler dropsTheLarge = MessageHandler.ofBytes((exchange, message) -> {
             if (message.length < 4_000) {
-                exchange.send(message);
+                exchange.reply(message);
             }
         });
         try (RdmaServer server = RdmaServer.builder().provider("soft").bind(HOST, 0, dropsTheLarge)) {
@@ -223,7 +223,7 @@ class DoctorTest {
 
     @Test
     void saysThatAServerDoesNotEcho() {
-        MessageHandler shouts = MessageHandler.ofBytes((exchange, message) -> exchange.send(new byte[] {1}));
+        MessageHandler shouts = MessageHandler.ofBytes((exchange, message) -> exchange.reply(new byte[] {1}));
         try (RdmaServer server = RdmaServer.builder().provider("soft").bind(HOST, 0, shouts)) {
             Diagnosis diagnosis = new Doctor()
                     .peer(HOST, server.port())

@@ -39,7 +39,7 @@ class TrafficChecksTest {
                 }
                 RegisteredMemory region = exchange.channel().sharedMemory().register(memory, Access.REMOTE_READ);
                 exchange.channel().closeFuture().addListener(closed -> region.close());
-                exchange.send(region.remote().encode());
+                exchange.reply(region.remote().encode());
             });
             try (RdmaServer server = RdmaServer.builder()
                             .provider("soft")

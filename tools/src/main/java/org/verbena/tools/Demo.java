@@ -147,7 +147,7 @@ final class Demo implements Callable<Integer> {
     /** An empty request asks for the table; any other is echoed. */
     private static void answer(Exchange exchange, ByteBuf message, MessageHandler advertiseTable) throws Exception {
         if (message.isReadable()) {
-            exchange.send(message.retain());
+            exchange.reply(message.retain());
         } else {
             advertiseTable.onMessage(exchange, message);
         }

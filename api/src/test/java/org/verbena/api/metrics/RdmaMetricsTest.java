@@ -37,7 +37,7 @@ class RdmaMetricsTest {
         try (RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 2);
                 RdmaServer server = RdmaServer.builder()
                         .group(group)
-                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()))) {
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()))) {
             AtomicLong clock = new AtomicLong();
             new RdmaMetrics( // with figures as of each reading
                             group.provider(),

@@ -67,7 +67,7 @@ public final class TimeToConnect {
                 RdmaServer server = RdmaServer.builder()
                         .provider("soft")
                         .threadsPerProvider(1)
-                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()))) {
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()))) {
             Thread.ofVirtual().start(() -> keep(silence));
             RdmaEventLoopGroup group = new RdmaEventLoopGroup(
                     new ProviderSet(

@@ -207,7 +207,7 @@ public final class Overload {
             if (message.readableBytes() > SHORT_BYTES) {
                 work(workNanos);
             }
-            exchange.send(exchange.channel().alloc().buffer(REPLY_BYTES).writeLong(message.readableBytes()));
+            exchange.reply(exchange.channel().alloc().buffer(REPLY_BYTES).writeLong(message.readableBytes()));
         })) {
             System.out.println(PORT + server.port());
             System.in.transferTo(System.out); // until it is stopped

@@ -27,7 +27,7 @@ final class ReportServer {
                 .bind(
                         arguments[1],
                         Integer.parseInt(arguments[2]),
-                        (exchange, message) -> exchange.send(message.retain()));
+                        (exchange, message) -> exchange.reply(message.retain()));
         state(group); // its classes cannot be loaded any more when no descriptor is left
         System.out.println(READY + server.port());
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

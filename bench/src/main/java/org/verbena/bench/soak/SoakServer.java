@@ -94,18 +94,26 @@ final class SoakServer {
         });
     }
 
+    private static void echo(Exchange exchange, ByteBuf message) {
+        if (exchange.isRequest()) {
+            exchange.reply(message);
+        } else {
+            exchange.send(message);
+        }
+    }
+
     private static void answer(Exchange exchange, ByteBuf message) {
         ThreadLocalRandom random = ThreadLocalRandom.current();
         if (exchange.isRequest() && message.readableBytes() == 0) {
-            exchange.send(exchange.channel().attr(Soak.TOKEN).get());
+            exchange.reply(exchange.channel().attr(Soak.TOKEN).get());
         } else if (exchange.isRequest() && random.nextInt(50) == 0) {
             // Kept for a while: the memory is the receive's own.
             ByteBuf kept = message.retain();
             exchange.channel()
                     .eventLoop()
-                    .schedule(() -> exchange.send(kept), random.nextInt(50), TimeUnit.MILLISECONDS);
+                    .schedule(() -> exchange.reply(kept), random.nextInt(50), TimeUnit.MILLISECONDS);
         } else {
-            exchange.send(message.retain());
+            echo(exchange, message.retain());
             if (random.nextInt(500) == 0) {
                 pause(exchange.channel(), random.nextInt(100));
             }

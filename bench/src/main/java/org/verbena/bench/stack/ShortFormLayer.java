@@ -25,7 +25,7 @@ final class ShortFormLayer implements Layer, GenericFutureListener<Future<ByteBu
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(provider, 1);
         RdmaServer server = RdmaServer.builder()
                 .group(group)
-                .bind(Place.host(provider), 0, (exchange, message) -> exchange.send(message.retain()));
+                .bind(Place.host(provider), 0, (exchange, message) -> exchange.reply(message.retain()));
         client = RdmaClient.builder().group(group).connect(Place.host(provider), server.port());
     }
 

@@ -73,7 +73,7 @@ public class StatCost {
         clientLoop = new RdmaEventLoopGroup("soft", 1);
         server = RdmaServer.builder()
                 .group(serverLoop)
-                .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
+                .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()));
         for (int i = 0; i < idleConnections; i++) {
             idle.add(connect());
         }

@@ -34,7 +34,7 @@ class MergedJarsTest {
             public class Merged {
                 public static void main(String[] args) throws Exception {
                     ProviderChoice.installed().forEach(provider -> System.out.println("found " + provider.name()));
-                    MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+                    MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
                     try (RdmaServer server = RdmaServer.builder().provider("soft").bind("127.0.0.1", 0, echo);
                             RdmaClient client = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
                         System.out.println("echo " + client.request(new byte[7]).get().length);

@@ -98,7 +98,7 @@ public final class ClockJumps {
                     .provider(provider)
                     .option(RdmaChannelOption.PRE_SHARED_KEYS, KEYS)
                     .option(RdmaChannelOption.KEEP_ALIVE_MILLIS, KEEP_ALIVE_MILLIS)
-                    .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                    .bind("127.0.0.1", 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
             idle = connect();
             busy = connect();
             CountDownLatch begun = new CountDownLatch(1);

@@ -16,7 +16,7 @@ import org.verbena.transport.ConnectionException;
 
 /** The program that is run: connects and listens when the process has no descriptor left, and again when it has. */
 public final class Descriptors {
-    private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+    private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
 
     private Descriptors() {}
 

@@ -32,7 +32,7 @@ public final class Echo {
 
     /** Serves and asks in this process. */
     public static void echo(String provider) throws Exception {
-        MessageHandler handler = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+        MessageHandler handler = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
         try (RdmaServer server = RdmaServer.builder().provider(provider).bind("127.0.0.1", 0, handler);
                 RdmaClient client = RdmaClient.builder().provider(provider).connect("127.0.0.1", server.port())) {
             for (int round = 0; round < ROUNDS; round++) {

@@ -61,7 +61,7 @@ public final class DeviceLoss {
             server = RdmaServer.builder().provider("verbs").bind(address, 0, (exchange, message) -> {
                 CountDownLatch counting = unanswered;
                 if (counting == null) {
-                    exchange.send(message.retain());
+                    exchange.reply(message.retain());
                 } else {
                     counting.countDown();
                 }

@@ -31,7 +31,7 @@ class DoctorTest {
     @ParameterizedTest
     @EnumSource
     void followsTheWayToAnEchoServer(LabDevice device) {
-        MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+        MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
         try (RdmaServer server = RdmaServer.builder().provider("verbs").bind(device.address(), PORT, echo)) {
             Command doctor = Command.run("doctor", "--echo", device.address() + ":" + server.port());
             System.out.println(doctor.out());

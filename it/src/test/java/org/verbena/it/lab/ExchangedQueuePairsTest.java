@@ -404,7 +404,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
     void carriesRequestsBothWays() throws Exception {
         TcpQueuePairExchange server = accepting();
         RdmaClient.Builder builder =
-                RdmaClient.builder().group(group).onMessage((exchange, message) -> exchange.send(message.retain()));
+                RdmaClient.builder().group(group).onMessage((exchange, message) -> exchange.reply(message.retain()));
         CompletableFuture<RdmaClient> answering =
                 CompletableFuture.supplyAsync(() -> builder.connect(new QueuePairExchangeAddress(ROUTE, server)));
         try (RdmaClient one = builder.connect(new QueuePairExchangeAddress(ROUTE, connecting(server)));

@@ -67,7 +67,7 @@ public final class LadderRise {
             }
             handled.getAndIncrement(sender);
             if (exchange.isRequest()) {
-                exchange.send(message);
+                exchange.reply(message);
             }
         });
     }

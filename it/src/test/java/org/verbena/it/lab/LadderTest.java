@@ -29,7 +29,7 @@ import org.verbena.transport.spi.Patience;
 @Tag("lab")
 @Timeout(300)
 class LadderTest {
-    static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+    static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
 
     /** The guest is slow: verbs has all the time that it needs. */
     static final LadderOptions PATIENT = LadderOptions.DEFAULTS.withHedgeDelay(Duration.ofSeconds(20));

@@ -38,7 +38,7 @@ import org.verbena.transport.spi.Patience;
 @Tag("lab-long")
 @Timeout(350)
 class OnePortTest {
-    private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+    private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
 
     private static Server grpc(String address, int port, RdmaEventLoopGroup group) throws IOException {
         return VerbenaGrpc.server(new InetSocketAddress(address, port), group)

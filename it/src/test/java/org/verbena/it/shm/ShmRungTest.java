@@ -17,7 +17,7 @@ import org.verbena.transport.spi.Patience;
 /** Shared memory beside other providers: on one port, as the first rung of a ladder, and by auto. */
 @Timeout(120)
 class ShmRungTest {
-    private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+    private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.reply(message));
 
     private static RdmaServer serve(String provider) {
         return RdmaServer.builder().provider(provider).bind("127.0.0.1", 0, ECHO);

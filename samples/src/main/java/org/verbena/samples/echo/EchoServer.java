@@ -32,7 +32,7 @@ public final class EchoServer implements Callable<Integer> {
         try (RdmaServer server = RdmaServer.builder()
                 .provider(options.provider)
                 .loopOptions(loop.completionLoop())
-                .bind(options.host, options.listenPort(), (exchange, message) -> exchange.send(message.retain()))) {
+                .bind(options.host, options.listenPort(), (exchange, message) -> exchange.reply(message.retain()))) {
             PrintWriter out = spec.commandLine().getOut();
             out.println("echo-server listens on " + server.localAddress() + " (" + server.provider() + ")");
             out.flush();

@@ -90,7 +90,7 @@ public final class RecvFile implements Callable<Integer> {
                 })
                 .bind(host, port, (exchange, request) -> {
                     IncomingFile file = exchange.channel().attr(FILE).get();
-                    exchange.send(file.handle(request));
+                    exchange.reply(file.handle(request));
                 });
     }
 }

@@ -102,7 +102,7 @@ public final class KvServer implements Callable<Integer> {
                         .put(reason)
                         .array();
             }
-            exchange.send(answer);
+            exchange.reply(answer);
         };
     }
 

@@ -80,7 +80,7 @@ public final class TableServer implements Callable<Integer> {
             RdmaChannel channel = exchange.channel();
             RegisteredMemory region = registered.computeIfAbsent(
                     channel.sharedMemory(), domain -> domain.register(memory, access(channel)));
-            exchange.send(new Table(region.remote(), rows, rowBytes).encode());
+            exchange.reply(new Table(region.remote(), rows, rowBytes).encode());
         };
     }
 

@@ -93,10 +93,10 @@ final class PerfProtocol {
     /** Serves one message of a client. */
     void serve(Exchange exchange, ByteBuf message) {
         switch (message.isReadable() ? message.getByte(message.readerIndex()) : ECHO) {
-            case ECHO -> exchange.send(message.retain());
+            case ECHO -> echo(exchange, message.retain());
             case COUNT -> counted(exchange.channel())[0]++;
             case HOW_MANY ->
-                exchange.send(exchange.channel().alloc().buffer(Long.BYTES).writeLong(counted(exchange.channel())[0]));
+                exchange.reply(exchange.channel().alloc().buffer(Long.BYTES).writeLong(counted(exchange.channel())[0]));
             case BOTH ->
                 send(
                         exchange,
@@ -105,15 +105,23 @@ final class PerfProtocol {
             case STOP -> stop(exchange);
             case PORT -> {
                 int port = ports.get(message.getInt(message.readerIndex() + 1));
-                exchange.send(exchange.channel().alloc().buffer(Integer.BYTES).writeInt(port));
+                exchange.reply(exchange.channel().alloc().buffer(Integer.BYTES).writeInt(port));
             }
             case MEMORY ->
-                exchange.send(memory(exchange.channel(), message.getInt(message.readerIndex() + 1))
+                exchange.reply(memory(exchange.channel(), message.getInt(message.readerIndex() + 1))
                         .encode());
-            case RING -> exchange.send(ring(exchange.channel(), message.skipBytes(1)));
+            case RING -> exchange.reply(ring(exchange.channel(), message.skipBytes(1)));
             case TOOL -> startTool(exchange, message);
             case TOOL_END -> tools.end(exchange);
             default -> throw new IllegalArgumentException("a message that no perf client sends");
+        }
+    }
+
+    private static void echo(Exchange exchange, ByteBuf message) {
+        if (exchange.isRequest()) {
+            exchange.reply(message);
+        } else {
+            exchange.send(message);
         }
     }
 
@@ -157,7 +165,7 @@ final class PerfProtocol {
         }
         exchange.channel().pipeline().remove(READING);
         flow.end0(sent ->
-                exchange.send(exchange.channel().alloc().buffer(Long.BYTES).writeLong(sent)));
+                exchange.reply(exchange.channel().alloc().buffer(Long.BYTES).writeLong(sent)));
     }
 
     private static long[] counted(Channel channel) {

@@ -43,14 +43,14 @@ final class ToolServing {
      * it does not run.
      */
     void start(Exchange exchange, PerfTool tool, ToolRun run) {
-        Thread.startVirtualThread(() -> exchange.send(started(exchange.channel(), tool, run)));
+        Thread.startVirtualThread(() -> exchange.reply(started(exchange.channel(), tool, run)));
     }
 
     /** Ends the program that the client has started, and replies. */
     void end(Exchange exchange) {
         Thread.startVirtualThread(() -> {
             end(exchange.channel());
-            exchange.send(exchange.channel().alloc().buffer(Integer.BYTES).writeInt(port));
+            exchange.reply(exchange.channel().alloc().buffer(Integer.BYTES).writeInt(port));
         });
     }
 

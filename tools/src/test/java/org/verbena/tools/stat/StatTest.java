@@ -348,7 +348,7 @@ class StatTest {
                     } catch (InterruptedException interrupted) {
                         Thread.currentThread().interrupt();
                     }
-                    exchange.send(message.retain());
+                    exchange.reply(message.retain());
                 });
                 RdmaClient client = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
             try {

@@ -152,9 +152,9 @@ final class Handlers {
         }
     }
 
-    /** What the program does about a cancelled request has failed. Any thread. */
-    void cancellationFailed(Incoming request, Throwable failure) {
-        log.failed(request, failure);
+    /** The program has made a mistake with a message. Any thread. */
+    void report(Incoming incoming, Throwable failure) {
+        log.failed(incoming, failure);
     }
 
     /** The program could not handle it. A failure that it means as its answer is no fault. Any thread. */
@@ -235,6 +235,6 @@ final class Handlers {
 
     private static IllegalStateException gaveAway() {
         return new IllegalStateException("the handler released or gave away the message, which is released when the"
-                + " handler returns; use send(message.retain()) to send it back, and retain() to keep it");
+                + " handler returns; use reply(message.retain()) to send it back, and retain() to keep it");
     }
 }

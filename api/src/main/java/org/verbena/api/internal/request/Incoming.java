@@ -29,9 +29,6 @@ public final class Incoming {
     /** Nobody waits for its answer. */
     private static final int CANCELLED = 3;
 
-    /** As before, and the handler has answered nevertheless. */
-    private static final int ANSWERED_IN_VAIN = 4;
-
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
@@ -101,59 +98,99 @@ public final class Incoming {
     }
 
     /**
-     * Answers: the first call for a request sends its reply, every other call a message of its own.
+     * Sends the reply.
+     *
+     * @param message its ownership is taken
+     * @throws IllegalStateException it is the handler's own message, and was not retained
+     */
+    public Future<Void> reply(ByteBuf message) {
+        messenger.handlers().checkKept(this, message);
+        return answer(message);
+    }
+
+    /** Replies with a copy. */
+    public CompletableFuture<Void> reply(byte[] message) {
+        ByteBuf copy;
+        try {
+            copy = messenger.outgoing().copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return messenger.completable(cannotAnswer(noMemory));
+        }
+        return messenger.completable(answer(copy));
+    }
+
+    /** Replies with a copy of what remains. */
+    public CompletableFuture<Void> reply(ByteBuffer message) {
+        ByteBuf copy;
+        try {
+            copy = messenger.outgoing().copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return messenger.completable(cannotAnswer(noMemory));
+        }
+        return messenger.completable(answer(copy));
+    }
+
+    /**
+     * Sends a message of its own to the peer.
      *
      * @param message its ownership is taken
      * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> send(ByteBuf message) {
         messenger.handlers().checkKept(this, message);
-        return answer(message);
+        return messenger.outgoing().message(message);
     }
 
-    /** Answers with a copy. */
+    /** Sends a copy. */
     public CompletableFuture<Void> send(byte[] message) {
         ByteBuf copy;
         try {
             copy = messenger.outgoing().copy(message);
         } catch (RuntimeException | Error noMemory) {
-            return messenger.completable(cannotAnswer(noMemory));
+            return messenger.completable(messenger.notifier().newFailedFuture(noMemory));
         }
-        return messenger.completable(answer(copy));
+        return messenger.completable(messenger.outgoing().message(copy));
     }
 
-    /** Answers with a copy of what remains. */
+    /** Sends a copy of what remains. */
     public CompletableFuture<Void> send(ByteBuffer message) {
         ByteBuf copy;
         try {
             copy = messenger.outgoing().copy(message);
         } catch (RuntimeException | Error noMemory) {
-            return messenger.completable(cannotAnswer(noMemory));
+            return messenger.completable(messenger.notifier().newFailedFuture(noMemory));
         }
-        return messenger.completable(answer(copy));
+        return messenger.completable(messenger.outgoing().message(copy));
     }
 
     private Future<Void> answer(@Nullable ByteBuf message) {
         if (!finish()) {
-            return state.compareAndSet(CANCELLED, ANSWERED_IN_VAIN)
-                    ? inVain(message)
-                    : messenger.outgoing().message(message);
+            ReferenceCountUtil.safeRelease(message);
+            return unanswerable();
         }
         Future<Void> reply = messenger.outgoing().reply(correlation, message, arrivedNanos);
         over();
         return reply;
     }
 
-    private Future<Void> inVain(@Nullable ByteBuf reply) {
-        ReferenceCountUtil.safeRelease(reply);
-        Promise<Void> failed = messenger.notifier().newPromise();
-        return failed.setFailure(
-                messenger.isGone()
-                        ? messenger.closed("send", new ClosedChannelException())
-                        : new CancellationException("the client waits no longer for the reply"));
+    /** Why a reply is not sent. The program's faults are logged, since few programs look at these futures. */
+    private Future<Void> unanswerable() {
+        if (request && state.get() == CANCELLED) {
+            Promise<Void> failed = messenger.notifier().newPromise();
+            return failed.setFailure(
+                    messenger.isGone()
+                            ? messenger.closed("reply", new ClosedChannelException())
+                            : new CancellationException("the client waits no longer for the reply"));
+        }
+        IllegalStateException fault = new IllegalStateException(
+                request
+                        ? "the request is answered already: reply once, and send further messages with send"
+                        : "the message is not a request, and nobody waits for a reply: use send, or look at isRequest");
+        messenger.handlers().report(this, fault);
+        return messenger.notifier().newFailedFuture(fault);
     }
 
-    /** There is no memory for the message: if it is the reply, the request fails. */
+    /** There is no memory for the reply: the request fails. */
     private Future<Void> cannotAnswer(Throwable cause) {
         if (finish()) {
             messenger.outgoing().replyFailed(correlation, cause);
@@ -243,7 +280,7 @@ public final class Incoming {
     /** Whether nobody waits for the reply, although there is none. */
     public boolean isCancelled() {
         int now = state.get();
-        return now >= CANCELLED || (request && now < OVER && (isExpired() || messenger.isGone()));
+        return now == CANCELLED || (request && now < OVER && (isExpired() || messenger.isGone()));
     }
 
     /** Runs this once when nobody waits for the reply any more: on this thread if that is so already. */
@@ -269,7 +306,7 @@ public final class Incoming {
         try {
             action.run();
         } catch (Throwable thrown) {
-            messenger.handlers().cancellationFailed(this, thrown);
+            messenger.handlers().report(this, thrown);
         }
     }
 

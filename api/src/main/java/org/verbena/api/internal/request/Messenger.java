@@ -25,8 +25,8 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
- * The last handler in the pipeline of the short form's channels. It reads {@link Frames} and passes them on: messages to
- * {@link Handlers}, and answers to {@link Requests}. {@link Outgoing} sends.
+ * The last handler in the pipeline of the short form's channels. It reads {@link Frames} and passes them on: messages
+ * to {@link Handlers}, and answers to {@link Requests}. {@link Outgoing} sends.
  */
 public final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -308,9 +308,7 @@ public final class Messenger extends ChannelDuplexHandler {
             case Frames.FAILURE -> requests.failed0(correlation, frame, readBeganNanos);
             case Frames.OVERLOADED ->
                 requests.refused0(
-                        correlation,
-                        TimeUnit.MICROSECONDS.toNanos(Frames.readTime(Frames.OVERLOADED, frame)),
-                        frame);
+                        correlation, TimeUnit.MICROSECONDS.toNanos(Frames.readTime(Frames.OVERLOADED, frame)), frame);
             case Frames.CANCEL -> {
                 int bytes = frame.readableBytes();
                 frame.release();

@@ -195,7 +195,10 @@ final class Outgoing {
             replyFailed(correlation, noMemory);
             return;
         }
-        payload.writeInt(failure.code()).writeShort(text.length).writeBytes(text).writeBytes(rest);
+        payload.writeInt(failure.code())
+                .writeShort(text.length)
+                .writeBytes(text)
+                .writeBytes(rest);
         answer(Frames.ERROR, correlation, payload, arrivedNanos);
     }
 
