@@ -5,9 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -16,8 +20,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -30,6 +36,8 @@ import org.verbena.api.client.RequestOptions;
 import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Patience;
 
 /** Clients of several servers: which one gets a request, and what happens when one goes, is slow, or says nothing. */
@@ -388,6 +396,60 @@ public abstract class SeveralServersSuite extends ApiSuite {
                     reply.release();
                 }
             }
+        }
+    }
+
+    /** Keeps what is written, and fails it as a device does whose peer answers no more. */
+    private static final class Unreachable extends ChannelOutboundHandlerAdapter {
+        final Queue<ChannelPromise> sent = new ConcurrentLinkedQueue<>();
+
+        @Override
+        public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
+            ReferenceCountUtil.release(message);
+            sent.add(promise);
+        }
+
+        void end(Channel channel) {
+            channel.eventLoop().execute(() -> {
+                sent.forEach(promise -> promise.tryFailure(
+                        new WorkCompletionException("SEND of 64 bytes", WorkStatus.TRANSPORT_RETRY_EXCEEDED, 0)));
+                channel.close();
+            });
+        }
+    }
+
+    @Test
+    void whatADeviceFailsToSendMayHaveBegun() {
+        AtomicReference<Consumer<List<InetSocketAddress>>> updates = new AtomicReference<>();
+        try (RdmaServer bad = RdmaServer.builder().group(group).bind(host(), 0, SILENT);
+                Named good = new Named();
+                RdmaClient client = builder()
+                        .target(Target.resolver(found -> {
+                            updates.set(found);
+                            found.accept(List.of(bad.localAddress()));
+                            return () -> {};
+                        }))
+                        .connect()) {
+            Unreachable unreachable = new Unreachable();
+            Channel lost = client.channel();
+            lost.pipeline().addFirst(unreachable);
+            CompletableFuture<byte[]> again =
+                    client.request(text("again"), RequestOptions.DEFAULTS.withIdempotent(true));
+            CompletableFuture<byte[]> once = client.request(text("once"));
+            Patience.until("both are under way", () -> unreachable.sent.size() == 2);
+            updates.get().accept(List.of(bad.localAddress(), good.address()));
+            Patience.until("the client uses the other one", () -> {
+                CompletableFuture<byte[]> probe = client.request(text("probe"));
+                Patience.until("it is sent", () -> probe.isDone() || unreachable.sent.size() > 2);
+                return good.handled.get() > 0;
+            });
+            unreachable.end(lost);
+            assertThat(port(Patience.await("a reply", again)))
+                    .isEqualTo(good.address().getPort());
+            assertThat(failure("once", once))
+                    .isInstanceOfSatisfying(
+                            ConnectionException.class,
+                            failure -> assertThat(failure.mayHaveBegun()).isTrue());
         }
     }
 

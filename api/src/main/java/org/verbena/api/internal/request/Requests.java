@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
@@ -23,6 +24,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
 import org.verbena.transport.SendLimitException;
@@ -330,7 +333,8 @@ public final class Requests {
                 giveBack(bytes);
                 if (!sent.isSuccess()) {
                     forget0();
-                    tryFailure(begun(sent.cause()));
+                    Throwable cause = sent.cause();
+                    tryFailure(refusesOnlyIt(cause) ? cause : begun(cause));
                 }
             });
         }
@@ -545,10 +549,19 @@ public final class Requests {
         }
     }
 
-    /** The same failure of the connection, for requests that the server may have begun. */
-    private static Throwable begun(Throwable cause) {
-        return cause instanceof ConnectionException
-                ? new ConnectionException.Lost(String.valueOf(cause.getMessage()), cause, true)
-                : cause;
+    /** Whether it refuses one message, which was not sent then, and leaves the connection up. */
+    private static boolean refusesOnlyIt(Throwable cause) {
+        return cause instanceof MessageTooLargeException
+                || cause instanceof RegisteredMemoryExhaustedException
+                || cause instanceof IllegalReferenceCountException
+                || cause instanceof OutOfMemoryError;
+    }
+
+    /** The failure of the connection, whatever it is, for requests that the server may have begun. */
+    private ConnectionException begun(Throwable cause) {
+        String message = cause instanceof ConnectionException
+                ? String.valueOf(cause.getMessage())
+                : "request to " + channel.remoteAddress() + ": the connection is lost: " + cause.getMessage();
+        return new ConnectionException.Lost(message, cause, true);
     }
 }
