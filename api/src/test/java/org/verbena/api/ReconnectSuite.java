@@ -250,6 +250,11 @@ public abstract class ReconnectSuite extends ApiSuite {
                 await(held);
             });
             await(blocks);
+            assertThat(failure("of the same loop", first.request(text("late"))))
+                    .isInstanceOf(ConnectionException.class);
+            CompletableFuture<byte[]> twice = first.request(text("late"))
+                    .exceptionally(refused -> first.request(text("later")).join());
+            assertThat(failure("a stage that waits", twice)).isInstanceOf(ConnectionException.class);
             try (RdmaClient client = Patience.await("a client", builder().connectAsync(host(), server.port()))) {
                 assertThat(Patience.await("a reply", client.request(text("again"))))
                         .isEqualTo(text("again"));

@@ -7,13 +7,12 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Runs the listeners of a future: on its event loop, or, once the loop has ended and refuses tasks, one after another
- * on virtual threads. So every listener is called, whenever it was added, and one that blocks then holds up only those
- * of the same loop. Any thread.
+ * Runs the listeners of a future: on its event loop, or, once the loop has ended and refuses tasks, on virtual threads.
+ * So every listener is called, whenever it was added, and one that blocks then holds up only those of its future. Any
+ * thread.
  */
 public final class LoopNotifier extends AbstractEventExecutor {
     private final EventLoop loop;
-    private final Callbacks afterwards = new Callbacks();
 
     public LoopNotifier(EventLoop loop) {
         super(loop);
@@ -25,7 +24,7 @@ public final class LoopNotifier extends AbstractEventExecutor {
         try {
             loop.execute(task);
         } catch (RejectedExecutionException ended) {
-            afterwards.execute(task);
+            VirtualNotifier.INSTANCE.execute(task);
         }
     }
 
