@@ -224,6 +224,15 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "PLAIN_TCP_AFTER_MILLIS");
 
     /**
+     * Whether an {@link RdmaServerSocketChannel} accepts clients with {@link Framing#MESSAGE} as well, on the port that
+     * it listens on; false by default. The framing in a client's request decides: its channel is an {@link RdmaChannel}
+     * then, with the same child handler and child options, so the handler must not require a channel of bytes. An
+     * {@code option} of the server.
+     */
+    public static final ChannelOption<Boolean> ACCEPT_MESSAGES =
+            ChannelOption.valueOf(RdmaChannelOption.class, "ACCEPT_MESSAGES");
+
+    /**
      * After this many milliseconds without a frame from the peer, the channel sends it a PING; if no PONG arrives
      * within the same time again, the connection is lost. With the default of 20,000, a stopped process, a dead machine
      * or a pulled cable is detected within 40 s. A peer whose event loop is blocked for that long, or that is held at a

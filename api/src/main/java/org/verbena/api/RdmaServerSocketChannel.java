@@ -9,6 +9,8 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.channel.SocketExceptions;
 import org.verbena.api.internal.server.Arrival;
 import org.verbena.transport.RdmaException;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
 
 /**
  * A Netty {@link ServerSocketChannel} that accepts {@link RdmaSocketChannel}s: the server's side where RDMA replaces
@@ -17,7 +19,8 @@ import org.verbena.transport.RdmaException;
  * fails with {@link BindException}, as a socket's does. Options that only TCP has are kept and have no effect.
  *
  * <p>With {@link RdmaChannelOption#PLAIN_TCP} it accepts clients without RDMA on the same port: their channels are
- * Netty's {@code NioSocketChannel}s, with the same child handler and options.
+ * Netty's {@code NioSocketChannel}s, with the same child handler and options. With {@link
+ * RdmaChannelOption#ACCEPT_MESSAGES} it also accepts clients that speak messages, as {@link RdmaChannel}s.
  */
 public final class RdmaServerSocketChannel extends RdmaServerChannel implements ServerSocketChannel {
 
@@ -37,7 +40,11 @@ public final class RdmaServerSocketChannel extends RdmaServerChannel implements 
 
     @Override
     AbstractRdmaChannel newChild0(Arrival.Rdma arrival) {
-        return new RdmaSocketChannel(this, arrival);
+        boolean messages = Boolean.TRUE.equals(config().getOption(RdmaChannelOption.ACCEPT_MESSAGES))
+                && PrivateData.rejection(
+                                MessageOptions.DEFAULTS, arrival.request().privateData())
+                        == null;
+        return messages ? new RdmaChannel(this, arrival) : new RdmaSocketChannel(this, arrival);
     }
 
     @Override

@@ -14,6 +14,7 @@ final class RdmaServerSocketChannelConfig extends RdmaServerChannelConfig<Server
     private static final Map<ChannelOption<?>, OptionRow<?>> ROWS = withServer(
             TcpOptions.ROWS,
             OptionRow.kept(RdmaChannelOption.PLAIN_TCP, false),
+            OptionRow.kept(RdmaChannelOption.ACCEPT_MESSAGES, false),
             OptionRow.kept(RdmaChannelOption.PLAIN_TCP_AFTER_MILLIS, 0)
                     .checked((config, millis) -> new ListenOptions(1, true, true, millis)));
 
