@@ -2,6 +2,9 @@
 @org.jspecify.annotations.NullMarked
 module org.verbena.grpc {
     requires static org.jspecify;
+    requires com.google.common;
+    requires io.grpc.internal; // only for the native transport
+    requires org.slf4j;
     requires transitive io.grpc;
     requires transitive io.grpc.netty;
     requires transitive org.verbena.api;

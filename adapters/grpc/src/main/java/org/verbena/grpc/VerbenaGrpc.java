@@ -1,5 +1,8 @@
 package org.verbena.grpc;
 
+import io.grpc.ChannelCredentials;
+import io.grpc.ExperimentalApi;
+import io.grpc.internal.GrpcUtil;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.NettyServerBuilder;
 import io.netty.channel.Channel;
@@ -45,6 +48,8 @@ import org.verbena.transport.provider.ProviderSet;
  *
  * <p>When a connection is lost, gRPC reconnects, again by the ladder. The methods without {@code LadderOptions} use the
  * default ladder if their loops were made with the provider {@code ladder}.
+ *
+ * <p>{@link #nativeServer} and {@link #nativeChannel} leave HTTP/2 out: calls are messages of Verbena's protocol.
  *
  * <p>The methods without a group share one group of daemon threads for the whole process, which uses the configured
  * provider ({@code -Dorg.verbena.provider}); those with {@code LadderOptions} share another, unless that provider is
@@ -231,5 +236,70 @@ public final class VerbenaGrpc {
                 .bossEventLoopGroup(group)
                 .workerEventLoopGroup(group)
                 .withChildOption(RdmaChannelOption.REGISTERED_ALLOCATOR, true);
+    }
+
+    /**
+     * A builder of client channels whose calls are messages of Verbena's protocol, without HTTP/2. Experimental.
+     *
+     * @param host a name or address
+     * @param port the server's port
+     * @return a builder, on which {@code usePlaintext()} must be called
+     */
+    @ExperimentalApi("native transport")
+    public static NativeChannelBuilder nativeChannel(String host, int port) {
+        return nativeChannel(host, port, SharedGroup.INSTANCE);
+    }
+
+    /**
+     * A builder of client channels whose calls are messages of Verbena's protocol, on the given loops. Experimental.
+     *
+     * @param host a name or address
+     * @param port the server's port
+     * @param group the loops; it must outlive the channel, and must not have a ladder
+     * @return a builder, on which {@code usePlaintext()} must be called
+     */
+    @ExperimentalApi("native transport")
+    public static NativeChannelBuilder nativeChannel(String host, int port, RdmaEventLoopGroup group) {
+        return new NativeChannelBuilder(GrpcUtil.authorityFromHostAndPort(host, port), group);
+    }
+
+    /**
+     * A builder of client channels whose calls are messages of Verbena's protocol, for a target of a name resolver.
+     * Experimental.
+     *
+     * @param target for example {@code dns:///host:7471}
+     * @param credentials {@link io.grpc.InsecureChannelCredentials}, by themselves or with those of calls: the native
+     *     transport has no TLS
+     * @param group the loops; it must outlive the channel, and must not have a ladder
+     * @return a builder
+     * @throws IllegalArgumentException the credentials need TLS
+     */
+    @ExperimentalApi("native transport")
+    public static NativeChannelBuilder nativeChannel(
+            String target, ChannelCredentials credentials, RdmaEventLoopGroup group) {
+        return NativeChannelBuilder.of(target, credentials, group);
+    }
+
+    /**
+     * A builder of servers for native clients and those of HTTP/2, on all addresses and one port. Experimental.
+     *
+     * @param port the port to listen at; 0 selects any free port
+     * @return a builder of servers without TLS
+     */
+    @ExperimentalApi("native transport")
+    public static NativeServerBuilder nativeServer(int port) {
+        return nativeServer(new InetSocketAddress(port), SharedGroup.INSTANCE);
+    }
+
+    /**
+     * A builder of servers for native clients and those of HTTP/2, on one port and the given loops. Experimental.
+     *
+     * @param address the address to listen at
+     * @param group the loops; it must outlive the server
+     * @return a builder of servers without TLS
+     */
+    @ExperimentalApi("native transport")
+    public static NativeServerBuilder nativeServer(SocketAddress address, RdmaEventLoopGroup group) {
+        return new NativeServerBuilder(address, group);
     }
 }

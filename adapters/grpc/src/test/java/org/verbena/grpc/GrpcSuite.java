@@ -8,10 +8,12 @@ import io.grpc.CallOptions;
 import io.grpc.ClientCall;
 import io.grpc.ConnectivityState;
 import io.grpc.ManagedChannel;
+import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.Server;
+import io.grpc.ServerBuilder;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -31,7 +33,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -153,33 +155,43 @@ public abstract class GrpcSuite {
         });
     }
 
-    private Server serve(int port, UnaryOperator<NettyServerBuilder> more) throws Exception {
-        Server server = more.apply(VerbenaGrpc.server(new InetSocketAddress(host(), port), group)
-                        .maxInboundMessageSize(MAX_MESSAGE_BYTES)
-                        .permitKeepAliveTime(1, TimeUnit.MILLISECONDS)
-                        .permitKeepAliveWithoutCalls(true)
-                        .addService(service()))
-                .build()
-                .start();
+    /** A server's builder. */
+    protected ServerBuilder<?> newServer(InetSocketAddress address, RdmaEventLoopGroup loops) {
+        return VerbenaGrpc.server(address, loops);
+    }
+
+    /** A channel's builder. */
+    protected ManagedChannelBuilder<?> newChannel(int port, RdmaEventLoopGroup loops) {
+        return VerbenaGrpc.channel(host(), port, loops);
+    }
+
+    private Server serve(int port, Consumer<ServerBuilder<?>> more) throws Exception {
+        ServerBuilder<?> builder = newServer(new InetSocketAddress(host(), port), group)
+                .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+                .permitKeepAliveTime(1, TimeUnit.MILLISECONDS)
+                .permitKeepAliveWithoutCalls(true)
+                .addService(service());
+        more.accept(builder);
+        Server server = builder.build().start();
         servers.add(server);
         return server;
     }
 
     private Server serve() throws Exception {
-        return serve(0, UnaryOperator.identity());
+        return serve(0, builder -> {});
     }
 
-    private ManagedChannel channelTo(int port, UnaryOperator<NettyChannelBuilder> more) {
-        ManagedChannel channel = more.apply(VerbenaGrpc.channel(host(), port, group)
-                        .usePlaintext()
-                        .maxInboundMessageSize(MAX_MESSAGE_BYTES))
-                .build();
+    private ManagedChannel channelTo(int port, Consumer<ManagedChannelBuilder<?>> more) {
+        ManagedChannelBuilder<?> builder =
+                newChannel(port, group).usePlaintext().maxInboundMessageSize(MAX_MESSAGE_BYTES);
+        more.accept(builder);
+        ManagedChannel channel = builder.build();
         channels.add(channel);
         return channel;
     }
 
     private ManagedChannel channelTo(Server server) {
-        return channelTo(server.getPort(), UnaryOperator.identity());
+        return channelTo(server.getPort(), builder -> {});
     }
 
     private static byte[] random(long seed, int bytes) {
@@ -234,11 +246,12 @@ public abstract class GrpcSuite {
 
     @Test
     protected void tlsAuthenticatesBothEnds() throws Exception {
-        Server server = serve(0, builder -> builder.sslContext(Tls.server()));
+        Server server = serve(0, builder -> ((NettyServerBuilder) builder).sslContext(Tls.server()));
         ManagedChannel channel = channelTo(
                 server.getPort(),
-                builder ->
-                        builder.useTransportSecurity().sslContext(Tls.client()).overrideAuthority(Tls.NAME));
+                builder -> ((NettyChannelBuilder) builder.useTransportSecurity())
+                        .sslContext(Tls.client())
+                        .overrideAuthority(Tls.NAME));
         byte[] value = random(5, 3_000_000);
         assertThat(echo(channel, value)).isEqualTo(value);
     }
@@ -364,7 +377,7 @@ public abstract class GrpcSuite {
 
     @Test
     void nobodyListeningIsUnavailable() {
-        ManagedChannel channel = channelTo(1, UnaryOperator.identity());
+        ManagedChannel channel = channelTo(1, builder -> {});
         Throwable failure =
                 catchThrowable(() -> ClientCalls.blockingUnaryCall(channel, ECHO, CallOptions.DEFAULT, new byte[1]));
         assertThat(Status.fromThrowable(failure).getCode()).isEqualTo(Status.Code.UNAVAILABLE);
@@ -386,7 +399,7 @@ public abstract class GrpcSuite {
         Throwable down =
                 catchThrowable(() -> ClientCalls.blockingUnaryCall(channel, ECHO, CallOptions.DEFAULT, new byte[1]));
         assertThat(Status.fromThrowable(down).getCode()).isEqualTo(Status.Code.UNAVAILABLE);
-        serve(port, UnaryOperator.identity());
+        serve(port, builder -> {});
         byte[] answer = ClientCalls.blockingUnaryCall(
                 channel,
                 ECHO,

@@ -24,8 +24,9 @@ import org.verbena.api.StoppedPeerSuite;
 import org.verbena.api.TrafficSuite;
 import org.verbena.api.ring.RecordRingSuite;
 import org.verbena.grpc.GrpcSuite;
+import org.verbena.grpc.NativeGrpcSuite;
 
-/** What every provider must carry, through shared memory: channels, the short form, gRPC with TLS. */
+/** What every provider must carry, through shared memory: channels, the short form, gRPC with TLS, and native. */
 class ShmChannelsTest {
 
     @Nested
@@ -221,6 +222,14 @@ class ShmChannelsTest {
 
     @Nested
     class Grpc extends GrpcSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class NativeGrpc extends NativeGrpcSuite {
         @Override
         protected String provider() {
             return "shm";

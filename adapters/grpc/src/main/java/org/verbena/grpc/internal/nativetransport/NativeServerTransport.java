@@ -1,0 +1,372 @@
+package org.verbena.grpc.internal.nativetransport;
+
+import io.grpc.Attributes;
+import io.grpc.InternalMetadata;
+import io.grpc.InternalStatus;
+import io.grpc.Metadata;
+import io.grpc.ServerStreamTracer;
+import io.grpc.Status;
+import io.grpc.internal.KeepAliveEnforcer;
+import io.grpc.internal.KeepAliveManager;
+import io.grpc.internal.KeepAliveManager.KeepAlivePinger;
+import io.grpc.internal.MaxConnectionIdleManager;
+import io.grpc.internal.ReadableBuffer;
+import io.grpc.internal.ReadableBuffers;
+import io.grpc.internal.ServerListener;
+import io.grpc.internal.ServerTransport;
+import io.grpc.internal.ServerTransportListener;
+import io.grpc.internal.StatsTraceContext;
+import io.grpc.internal.TransportTracer;
+import io.netty.channel.ChannelHandlerContext;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.grpc.internal.wire.Fields;
+import org.verbena.grpc.internal.wire.GoAwayReason;
+import org.verbena.grpc.internal.wire.ProtocolViolation;
+import org.verbena.grpc.internal.wire.Settings;
+
+/**
+ * A server's connection.
+ *
+ * <pre>{@code
+ * HANDSHAKE --SETTINGS--> READY --shutdown, max age, idle--> DRAINING --client's GOAWAY, last call ended--> ended
+ *     |                     |                                   |
+ *     +---------------------+-- shutdownNow, violation, lost ---+---------------------------------------> ended
+ * }</pre>
+ *
+ * <p>A server that drains says GOAWAY and takes the calls that were under way: none is refused. The client's GOAWAY
+ * says that no call follows.
+ */
+final class NativeServerTransport extends NativeConnection implements ServerTransport {
+
+    /** How long a client may take to answer GOAWAY before a connection without calls is closed. */
+    private static final int GOAWAY_SECONDS = 10;
+
+    /** In this time a client may cancel twice as many calls as it may have open, or {@link #LEAST_RESETS}. */
+    private static final long RESETS_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private static final int LEAST_RESETS = 200;
+
+    private final ServerListener server;
+    private final List<? extends ServerStreamTracer.Factory> tracers;
+    private final KeepAliveEnforcer enforcer;
+    private final List<Future<?>> timers = new ArrayList<>(0);
+    private final @Nullable MaxConnectionIdleManager idleLimit;
+
+    /** Written by the loop before a call begins. */
+    private volatile Attributes attributes = Attributes.EMPTY;
+
+    // Event loop only.
+    private @Nullable ServerTransportListener listener;
+    private int lastStream;
+    private boolean ready;
+    private boolean draining;
+    private boolean clientLeaves;
+    private boolean closes;
+    private long resetsSinceNanos;
+    private int resets;
+
+    NativeServerTransport(
+            ServerListener server,
+            List<? extends ServerStreamTracer.Factory> tracers,
+            NativeSettings settings,
+            String peer) {
+        super(settings, TransportTracer.getDefaultFactory().create(), peer);
+        this.server = server;
+        this.tracers = tracers;
+        enforcer = new KeepAliveEnforcer(
+                settings.permitKeepAliveWithoutCalls, settings.permitKeepAliveNanos, TimeUnit.NANOSECONDS);
+        idleLimit = settings.maxIdleNanos == NativeSettings.NEVER
+                ? null
+                : new MaxConnectionIdleManager(settings.maxIdleNanos);
+    }
+
+    Attributes attributes() {
+        return attributes;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext added) {
+        super.handlerAdded(added);
+        listener = server.transportCreated(this);
+    }
+
+    @Override
+    public ScheduledExecutorService getScheduledExecutorService() {
+        return loop();
+    }
+
+    @Override
+    public void shutdown() {
+        execute(() -> drain0("the server is shutting down"), true);
+    }
+
+    @Override
+    public void shutdownNow(Status reason) {
+        execute(() -> end0(reason, ready ? GoAwayReason.GRACEFUL : null), true);
+    }
+
+    /** Takes what is under way, and ends. */
+    private void drain0(String why) {
+        if (draining || isEnded0()) {
+            return;
+        }
+        draining = true;
+        if (ready) {
+            writeGoAway0(Integer.MAX_VALUE, GoAwayReason.GRACEFUL, why);
+            later0(TimeUnit.SECONDS.toNanos(GOAWAY_SECONDS), () -> {
+                clientLeaves = true;
+                finish0();
+            });
+        }
+    }
+
+    private void later0(long nanos, Runnable task) {
+        timers.add(loop().schedule(task, nanos, TimeUnit.NANOSECONDS));
+    }
+
+    // ---- frames
+
+    @Override
+    Settings announced() {
+        return settings.announced(false);
+    }
+
+    @Override
+    void ready0(Settings peerSettings) {
+        ready = true;
+        attributes = listener().transportReady(attributes0().build());
+        if (settings.keepAliveNanos != NativeSettings.NEVER) {
+            keepAlive = new KeepAliveManager(
+                    new Pinger(), loop(), settings.keepAliveNanos, settings.keepAliveTimeoutNanos, true);
+            keepAlive.onTransportStarted();
+        }
+        if (idleLimit != null) {
+            idleLimit.start(() -> execute(() -> drain0("max_idle"), true), loop());
+        }
+        if (settings.maxAgeNanos != NativeSettings.NEVER) {
+            // Connections that began together do not end together.
+            double spread = 0.9 + 0.2 * ThreadLocalRandom.current().nextDouble();
+            later0((long) (settings.maxAgeNanos * spread), this::grownOld0);
+        }
+    }
+
+    private void grownOld0() {
+        drain0("max_age");
+        finish0();
+        if (settings.maxAgeGraceNanos != NativeSettings.NEVER) {
+            later0(
+                    settings.maxAgeGraceNanos,
+                    () -> end0(
+                            Status.UNAVAILABLE.withDescription("the connection's grace is over"),
+                            GoAwayReason.GRACEFUL));
+        }
+    }
+
+    private ServerTransportListener listener() {
+        return Objects.requireNonNull(listener);
+    }
+
+    @Override
+    void checkKnown(int stream) throws ProtocolViolation {
+        if (stream > lastStream) {
+            throw new ProtocolViolation("a frame of a call that was not opened");
+        }
+    }
+
+    @Override
+    int lastProcessed0() {
+        return lastStream;
+    }
+
+    @Override
+    public void onHeaders(int stream, boolean end, Fields fields) throws ProtocolViolation {
+        if (stream <= lastStream) {
+            throw new ProtocolViolation("HEADERS of a call that has been opened before");
+        }
+        if (clientLeaves) {
+            throw new ProtocolViolation("a call behind GOAWAY");
+        }
+        if (isEnded0()) {
+            return; // by an earlier frame of this message
+        }
+        lastStream = stream;
+        String path = fields.path();
+        if (streams.size() >= settings.maxStreams) {
+            writeReset0(stream, true, Status.UNAVAILABLE.withDescription("more calls at once than announced"));
+        } else if (fields.isTooLarge()) {
+            writeReset0(
+                    stream,
+                    false,
+                    Status.RESOURCE_EXHAUSTED.withDescription("request headers of " + fields.sizeBytes()
+                            + " bytes exceed maxInboundMetadataSize " + settings.maxFieldsBytes));
+        } else if (path == null || path.isEmpty() || path.charAt(0) != '/') {
+            writeReset0(stream, false, Status.UNIMPLEMENTED.withDescription("no method is named"));
+        } else {
+            begin0(stream, end, path.substring(1), fields);
+        }
+    }
+
+    private void begin0(int stream, boolean end, String method, Fields fields) {
+        Metadata headers = InternalMetadata.newMetadata(fields.count(), fields.namesAndValues());
+        StatsTraceContext stats = StatsTraceContext.newServerContext(tracers, method, headers);
+        NativeServerStream call = new NativeServerStream(this, fields.authority(), stats);
+        NativeServerStream.State state = call.transportState();
+        state.flow.headersReceived = true;
+        state.flow.inboundEnded = end;
+        add0(state.flow, stream);
+        listener().streamCreated(call, method, headers);
+        state.onStreamAllocated();
+        if (end && !state.flow.removed) {
+            state.dataReceived0(ReadableBuffers.empty(), true);
+        }
+    }
+
+    @Override
+    void data0(StreamFlow flow, ReadableBuffer data, boolean end) {
+        ((NativeServerStream.State) flow.owner).dataReceived0(data, end);
+    }
+
+    @Override
+    public void onTrailers(int stream, Fields fields) throws ProtocolViolation {
+        throw new ProtocolViolation("TRAILERS of a client");
+    }
+
+    @Override
+    public void onReset(int stream, boolean notProcessed, int status, String text) throws ProtocolViolation {
+        checkKnown(stream);
+        countReset0();
+        StreamFlow flow = streams.get(stream);
+        if (flow != null) {
+            remove0(flow);
+            ((NativeServerStream.State) flow.owner)
+                    .transportReportStatus(Status.CANCELLED.withDescription("the client cancelled: " + text));
+        }
+    }
+
+    /** A client that opens and cancels calls makes a server work for nothing. */
+    private void countReset0() {
+        long now = System.nanoTime();
+        if (resets == 0 || now - resetsSinceNanos > RESETS_NANOS) {
+            resetsSinceNanos = now;
+            resets = 0;
+        }
+        resets++;
+        if (resets > Math.max(LEAST_RESETS, 2L * settings.maxStreams)) {
+            end0(Status.RESOURCE_EXHAUSTED.withDescription("too many cancelled calls"), GoAwayReason.TOO_MANY_RESETS);
+        }
+    }
+
+    @Override
+    public void onGoAway(int lastOfClient, GoAwayReason reason, String text) {
+        clientLeaves = true;
+        draining = true;
+    }
+
+    @Override
+    void pinged0() {
+        if (!enforcer.pingAcceptable()) {
+            end0(Status.RESOURCE_EXHAUSTED.withDescription("too_many_pings"), GoAwayReason.TOO_MANY_PINGS);
+        }
+    }
+
+    @Override
+    void ponged0(long nonce) {
+        // Any frame shows that the client is there.
+    }
+
+    @Override
+    void sending0() {
+        enforcer.resetCounters();
+    }
+
+    // ---- calls
+
+    void writeHeaders0(NativeServerStream.State call, Metadata headers) {
+        if (!call.flow.removed && !writeFields0(false, call.flow.id, false, headers, null, null)) {
+            fail0(call, Status.RESOURCE_EXHAUSTED.withDescription("response headers that are too long to be sent"));
+        }
+    }
+
+    /** Ends a call by the program's wish, or at its deadline. */
+    void cancel0(NativeServerStream.State call, Status status) {
+        if (!call.flow.removed) {
+            writeReset0(call.flow.id, false, status);
+            remove0(call.flow);
+        }
+        call.transportReportStatus(status);
+    }
+
+    /** Ends a call for a failure of the transport, which its client learns. */
+    void fail0(NativeServerStream.State call, Status status) {
+        if (!call.flow.removed) {
+            Metadata trailers = new Metadata();
+            trailers.put(InternalStatus.CODE_KEY, status);
+            if (status.getDescription() != null) {
+                trailers.put(InternalStatus.MESSAGE_KEY, status.getDescription());
+            }
+            writeFields0(true, call.flow.id, true, trailers, null, null);
+            remove0(call.flow);
+        }
+        call.transportReportStatus(status);
+    }
+
+    @Override
+    void active0(boolean calls) {
+        super.active0(calls);
+        if (calls) {
+            enforcer.onTransportActive();
+        } else {
+            enforcer.onTransportIdle();
+        }
+        if (idleLimit != null && calls) {
+            idleLimit.onTransportActive();
+        } else if (idleLimit != null) {
+            idleLimit.onTransportIdle();
+        }
+    }
+
+    // ---- end
+
+    @Override
+    void roundEnded0(boolean calls) {
+        if (!calls && draining && (clientLeaves || !ready) && !closes) {
+            closes = true;
+            channel().close();
+        }
+    }
+
+    @Override
+    void ended0(Status status) {
+        timers.forEach(timer -> timer.cancel(false));
+        if (idleLimit != null) {
+            idleLimit.onTransportTermination();
+        }
+        ServerTransportListener to = listener;
+        if (to != null) {
+            channel().closeFuture().addListener(closed -> to.transportTerminated());
+        }
+    }
+
+    private final class Pinger implements KeepAlivePinger {
+        @Override
+        public void ping() {
+            execute(() -> writePing0(0), true);
+        }
+
+        @Override
+        public void onPingTimeout() {
+            execute(
+                    () -> end0(
+                            Status.UNAVAILABLE.withDescription("keepalive failed: the connection is likely gone"),
+                            null),
+                    true);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+package org.verbena.grpc.internal.nativetransport;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.verbena.grpc.internal.nativetransport.NativeTransportHarness.await;
+import static org.verbena.grpc.internal.nativetransport.NativeTransportHarness.open;
+
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.api.RdmaServerChannel;
+import org.verbena.grpc.internal.nativetransport.NativeTransportHarness.Peer;
+import org.verbena.grpc.internal.nativetransport.Recorders.OfCall;
+import org.verbena.grpc.internal.nativetransport.Recorders.OfConnection;
+import org.verbena.grpc.internal.nativetransport.Recorders.OfTransport;
+import org.verbena.grpc.internal.wire.FieldWriter;
+import org.verbena.grpc.internal.wire.Fields;
+import org.verbena.grpc.internal.wire.FrameListener;
+import org.verbena.grpc.internal.wire.FrameReader;
+import org.verbena.grpc.internal.wire.Frames;
+import org.verbena.grpc.internal.wire.GoAwayReason;
+import org.verbena.grpc.internal.wire.ProtocolViolation;
+import org.verbena.grpc.internal.wire.Settings;
+import org.verbena.transport.spi.Patience;
+
+/** Peers that break the rules lose their connection, and nothing else. */
+@Timeout(120)
+class NativeHostilePeerTest {
+    private static final int WINDOW_BYTES = 10_000;
+    private static final int MAX_STREAMS = 20;
+    private static final Settings SETTINGS = new Settings(1, 1, 1 << 20, 4 << 20, 100);
+
+    private NativeTransportHarness harness;
+    private final FieldWriter fieldWriter = new FieldWriter();
+
+    @BeforeEach
+    void openHarness() throws Exception {
+        harness = new NativeTransportHarness("soft", settings -> {
+            settings.windowBytes = WINDOW_BYTES;
+            settings.maxStreams = MAX_STREAMS;
+        });
+    }
+
+    /** Others are served whatever a peer has done. */
+    @AfterEach
+    void servesOthers() throws Exception {
+        try {
+            OfTransport listener = new OfTransport();
+            NativeClientTransport client = harness.connected(listener);
+            OfCall call = new OfCall();
+            open(client, call, new Metadata());
+            OfConnection connection = harness.connection(); // tests have taken their own
+            connection.call().stream.close(Status.OK, new Metadata());
+            assertThat(call.closedWith()).isEqualTo(Status.Code.OK);
+        } finally {
+            harness.close();
+        }
+    }
+
+    private void headers(ByteBuf into, int stream, boolean end) {
+        int begin = Frames.beginFields(into, false, stream, end);
+        fieldWriter.write(into, bytes(Fields.PATH), bytes("/verbena.Test/method"));
+        Frames.endFields(into, begin);
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+
+    private Peer begun() throws Exception {
+        Peer peer = harness.peer();
+        peer.send(into -> Frames.settings(into, SETTINGS));
+        await("the server is ready", harness.connection().ready);
+        return peer;
+    }
+
+    private void isCutOff(Consumer<ByteBuf> frames) throws Exception {
+        Peer peer = begun();
+        peer.send(frames);
+        peer.awaitClosed();
+    }
+
+    /** What a peer got, as text. */
+    private static List<String> frames(BlockingQueue<byte[]> received) throws ProtocolViolation {
+        List<String> frames = new ArrayList<>();
+        FrameReader reader = new FrameReader(8192);
+        for (byte[] message : received) {
+            reader.read(Unpooled.wrappedBuffer(message), new FrameListener() {
+                @Override
+                public void onSettings(Settings settings) {
+                    frames.add("SETTINGS");
+                }
+
+                @Override
+                public void onHeaders(int stream, boolean end, Fields fields) {
+                    frames.add("HEADERS " + stream);
+                }
+
+                @Override
+                public void onData(int stream, boolean end, ByteBuf from, int lengthBytes) {
+                    frames.add("DATA " + stream);
+                }
+
+                @Override
+                public void onTrailers(int stream, Fields fields) {
+                    frames.add("TRAILERS " + stream);
+                }
+
+                @Override
+                public void onReset(int stream, boolean notProcessed, int status, String text) {
+                    frames.add("RESET " + stream + (notProcessed ? " not processed" : ""));
+                }
+
+                @Override
+                public void onWindow(int stream, int bytes) {
+                    frames.add("WINDOW " + stream);
+                }
+
+                @Override
+                public void onGoAway(int lastStream, GoAwayReason reason, String text) {
+                    frames.add("GOAWAY " + reason);
+                }
+
+                @Override
+                public void onPing(boolean ack, long nonce) {
+                    frames.add("PING " + nonce);
+                }
+            });
+        }
+        return frames;
+    }
+
+    @Test
+    void aPeerOfAnotherProtocolIsCutOff() throws Exception {
+        Peer peer = harness.peer();
+        Patience.take("the connection", harness.server.connections);
+        peer.send(into -> into.writeBytes(bytes("hello, is this a server of short messages?")));
+        peer.awaitClosed();
+    }
+
+    @Test
+    void dataOfACallThatWasNotOpened() throws Exception {
+        isCutOff(into -> {
+            Frames.data(into, 1, false, 5);
+            into.writeZero(5);
+        });
+    }
+
+    @Test
+    void callsThatGoBackwards() throws Exception {
+        isCutOff(into -> {
+            headers(into, 7, false);
+            headers(into, 6, false);
+        });
+    }
+
+    @Test
+    void dataBehindTheEnd() throws Exception {
+        isCutOff(into -> {
+            headers(into, 1, true);
+            Frames.data(into, 1, true, 0);
+        });
+    }
+
+    @Test
+    void trailersOfAClient() throws Exception {
+        isCutOff(into -> {
+            headers(into, 1, false);
+            Frames.endFields(into, Frames.beginFields(into, true, 1, true));
+        });
+    }
+
+    @Test
+    void moreDataThanCredit() throws Exception {
+        isCutOff(into -> {
+            headers(into, 1, false);
+            Frames.data(into, 1, false, WINDOW_BYTES + 1);
+            into.writeZero(WINDOW_BYTES + 1);
+        });
+    }
+
+    @Test
+    void moreDataThanTheConnectionsCredit() throws Exception {
+        isCutOff(into -> {
+            for (int stream = 1; stream <= 5; stream++) {
+                headers(into, stream, false);
+                Frames.data(into, stream, false, WINDOW_BYTES);
+                into.writeZero(WINDOW_BYTES);
+            }
+        });
+    }
+
+    @Test
+    void moreCreditThanThereCanBe() throws Exception {
+        isCutOff(into -> {
+            headers(into, 1, false);
+            Frames.window(into, 1, Integer.MAX_VALUE);
+        });
+        isCutOff(into -> Frames.window(into, 0, Integer.MAX_VALUE));
+    }
+
+    @Test
+    void creditOfACallThatWasNotOpened() throws Exception {
+        isCutOff(into -> Frames.window(into, 3, 5));
+    }
+
+    @Test
+    void aCallBehindGoAway() throws Exception {
+        isCutOff(into -> {
+            headers(into, 1, false);
+            Frames.goAway(into, 0, GoAwayReason.GRACEFUL, "");
+            headers(into, 2, false);
+        });
+    }
+
+    @Test
+    void aFloodOfPings() throws Exception {
+        Peer peer = begun();
+        for (int i = 0; i < 20; i++) {
+            peer.send(into -> Frames.ping(into, false, 1));
+        }
+        peer.awaitClosed();
+        assertThat(frames(peer.received)).contains("GOAWAY TOO_MANY_PINGS");
+    }
+
+    /** Calls that are opened and cancelled at once, as fast as possible. */
+    @Test
+    void aFloodOfResets() throws Exception {
+        Peer peer = begun();
+        int stream = 1;
+        for (int round = 0; round < 100 && peer.channel.isActive(); round++) {
+            int from = stream;
+            peer.send(into -> {
+                for (int i = 0; i < 10; i++) {
+                    headers(into, from + i, false);
+                    Frames.reset(into, from + i, false, Status.Code.CANCELLED.value(), "");
+                }
+            });
+            stream += 10;
+        }
+        peer.awaitClosed();
+        assertThat(frames(peer.received)).contains("GOAWAY TOO_MANY_RESETS");
+    }
+
+    @Test
+    void moreCallsAtOnceThanAnnouncedAreRefusedAsNotProcessed() throws Exception {
+        Peer peer = begun();
+        peer.send(into -> {
+            for (int stream = 1; stream <= MAX_STREAMS + 2; stream++) {
+                headers(into, stream, false);
+            }
+        });
+        Patience.until("two are refused", () -> {
+            try {
+                return frames(peer.received)
+                        .containsAll(List.of(
+                                "RESET " + (MAX_STREAMS + 1) + " not processed",
+                                "RESET " + (MAX_STREAMS + 2) + " not processed"));
+            } catch (ProtocolViolation violation) {
+                throw new AssertionError(violation);
+            }
+        });
+        assertThat(peer.channel.isActive()).isTrue();
+        peer.channel.close().sync();
+    }
+
+    @Test
+    void aCallWithoutAMethodIsRefused() throws Exception {
+        Peer peer = begun();
+        peer.send(into -> Frames.endFields(into, Frames.beginFields(into, false, 1, true)));
+        Patience.until("it is refused", () -> peer.received.size() >= 2);
+        assertThat(frames(peer.received)).contains("RESET 1");
+        peer.channel.close().sync();
+    }
+
+    /** Frames that each are in order, at random: the server lives, and the connection ends or not. */
+    @Test
+    void anyOrderOfFrames() throws Exception {
+        long seed = new Random().nextLong();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        for (int round = 0; round < 40; round++) {
+            Peer peer = begun();
+            for (int i = 0; i < 30 && peer.channel.isActive(); i++) {
+                int stream = 1 + random.nextInt(8);
+                int kind = random.nextInt(7);
+                peer.send(into -> {
+                    switch (kind) {
+                        case 0, 1, 2 -> headers(into, stream, random.nextBoolean());
+                        case 3 -> {
+                            Frames.data(into, stream, random.nextBoolean(), 4);
+                            into.writeZero(4);
+                        }
+                        case 4 -> Frames.reset(into, stream, false, 1, "");
+                        case 5 -> Frames.window(into, stream, 10);
+                        default -> Frames.ping(into, true, 4);
+                    }
+                });
+            }
+            peer.channel.close().sync();
+        }
+    }
+
+    /** A server that answers with what a test writes. */
+    private Peer serve(OfTransport listener, Consumer<ByteBuf> answer, boolean waits) throws Exception {
+        BlockingQueue<Peer> accepted = new LinkedBlockingQueue<>();
+        Channel listening = new ServerBootstrap()
+                .group(harness.group)
+                .channel(RdmaServerChannel.class)
+                .childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel child) {
+                        Peer peer = new Peer();
+                        peer.channel = child;
+                        child.pipeline().addLast(peer);
+                        accepted.add(peer);
+                    }
+                })
+                .bind("127.0.0.1", 0)
+                .sync()
+                .channel();
+        NativeClientTransport client =
+                harness.connect((InetSocketAddress) listening.localAddress(), listener, settings -> {});
+        Peer peer = Patience.take("a client", accepted);
+        Patience.take("its settings", peer.received);
+        peer.send(into -> Frames.settings(into, SETTINGS));
+        if (waits) {
+            await("the client is ready", listener.ready);
+            OfCall call = new OfCall();
+            open(client, call, new Metadata());
+            Patience.take("its call", peer.received);
+            peer.send(answer);
+            assertThat(call.closedWith()).isNotEqualTo(Status.Code.OK);
+        } else {
+            peer.send(answer);
+        }
+        await("the client is terminated", listener.terminated);
+        assertThat(listener.shutdown).hasSize(1);
+        listening.close().sync();
+        return peer;
+    }
+
+    @Test
+    void aServerThatBreaksTheRulesLosesItsClient() throws Exception {
+        serve(new OfTransport(), into -> into.writeBytes(bytes("what is a frame?")), false);
+        serve(
+                new OfTransport(),
+                into -> {
+                    Frames.data(into, 1, false, 1); // before HEADERS
+                    into.writeZero(1);
+                },
+                true);
+        serve(new OfTransport(), into -> Frames.endFields(into, Frames.beginFields(into, true, 9, true)), true);
+        serve(new OfTransport(), into -> Frames.window(into, 1, Integer.MAX_VALUE), true);
+        serve(
+                new OfTransport(),
+                into -> {
+                    Frames.endFields(into, Frames.beginFields(into, false, 1, false));
+                    Frames.endFields(into, Frames.beginFields(into, false, 1, false));
+                },
+                true);
+    }
+
+    @Test
+    void callsOfALostServerEndOnce() throws Exception {
+        OfTransport listener = new OfTransport();
+        NativeClientTransport client = harness.connected(listener);
+        OfConnection connection = harness.connection();
+        List<OfCall> calls = new ArrayList<>();
+        for (int i = 0; i < 64; i++) {
+            OfCall call = new OfCall();
+            open(client, call, new Metadata()).request(1);
+            calls.add(call);
+        }
+        for (int i = 0; i < MAX_STREAMS; i++) {
+            connection.call();
+        }
+        NativeServerTransport transport = (NativeServerTransport) connection.transport;
+        transport.channel().deregister(); // ends it at once
+        for (OfCall call : calls) {
+            assertThat(call.closedWith()).isEqualTo(Status.Code.UNAVAILABLE);
+            assertThat(call.closed).isEmpty();
+        }
+        await("the client is terminated", listener.terminated);
+        await("the server's connection is terminated", connection.terminated);
+        assertThat(listener.terminations.get()).isEqualTo(1);
+    }
+}
