@@ -38,8 +38,10 @@ final class Contenders {
         ALL.put("grpc-uds", () -> new GrpcContender(GrpcContender.Transport.UNIX, false));
         ALL.put("grpc-nio", () -> new GrpcContender(GrpcContender.Transport.NIO, false));
         ALL.put("grpc-verbena", () -> new GrpcContender(GrpcContender.Transport.VERBENA, false));
+        ALL.put("grpc-native", () -> new GrpcContender(GrpcContender.Transport.NATIVE, false));
         ALL.put("grpc-nio-stream", () -> new GrpcContender(GrpcContender.Transport.NIO, true));
         ALL.put("grpc-verbena-stream", () -> new GrpcContender(GrpcContender.Transport.VERBENA, true));
+        ALL.put("grpc-native-stream", () -> new GrpcContender(GrpcContender.Transport.NATIVE, true));
         ALL.put("vertx-nio", () -> new VertxContender(false));
         ALL.put("vertx-verbena", () -> new VertxContender(true));
         ALL.put("reactor-nio", () -> new ReactorContender(false));

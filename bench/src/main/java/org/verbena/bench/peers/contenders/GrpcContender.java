@@ -58,7 +58,9 @@ public final class GrpcContender implements Contender {
         /** The same on a Unix domain socket. */
         UNIX,
         /** Verbena's streams, one loop. */
-        VERBENA
+        VERBENA,
+        /** Verbena's messages, one loop. */
+        NATIVE
     }
 
     private static final int MAX_MESSAGE = 17 << 20;
@@ -114,6 +116,7 @@ public final class GrpcContender implements Contender {
                 yield nioServer(UnixDomainSocketAddress.of(socket), NioServerDomainSocketChannel.class);
             }
             case VERBENA -> VerbenaGrpc.server(any, new RdmaEventLoopGroup(Place.provider(), 1));
+            case NATIVE -> VerbenaGrpc.nativeServer(any, new RdmaEventLoopGroup(Place.provider(), 1));
         };
     }
 
@@ -136,6 +139,12 @@ public final class GrpcContender implements Contender {
                 VerbenaGrpc.overRdma(
                         io.grpc.netty.NettyChannelBuilder.forAddress(Place.address(Integer.parseInt(address))),
                         new RdmaEventLoopGroup(Place.provider(), 1));
+            case NATIVE -> {
+                InetSocketAddress server = Place.address(Integer.parseInt(address));
+                yield VerbenaGrpc.nativeChannel(
+                                server.getHostString(), server.getPort(), new RdmaEventLoopGroup(Place.provider(), 1))
+                        .http2Fallback(false);
+            }
         };
     }
 
