@@ -41,9 +41,6 @@ final class Link {
     private static final long LEAST_PROBATION_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long MOST_PROBATION_NANOS = TimeUnit.SECONDS.toNanos(3);
 
-    private static final long FIRST_EJECTION_NANOS = TimeUnit.SECONDS.toNanos(1);
-    private static final int MOST_DOUBLINGS = 10;
-
     /** How long to wait before the next attempt to replace an old connection, which still works. */
     private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -60,7 +57,7 @@ final class Link {
     /** Whether its requests had no replies, so that others are preferred to it. */
     private boolean ejected;
 
-    private int ejections;
+    private Ejections ejections = new Ejections();
     private @Nullable ScheduledFuture<?> readmission;
 
     /** Replaces the connection when it is old. */
@@ -141,7 +138,7 @@ final class Link {
         current = up;
         upNanos = System.nanoTime();
         ejected = false;
-        ejections = 0;
+        ejections = new Ejections();
         stop(readmission);
         age0(up);
         links.opened0(up);
@@ -249,10 +246,7 @@ final class Link {
             return;
         }
         ejected = true;
-        long nanos = Math.min(
-                FIRST_EJECTION_NANOS << Math.min(ejections, MOST_DOUBLINGS),
-                Math.max(FIRST_EJECTION_NANOS, links.backoff().mostNanos()));
-        ejections++;
+        long nanos = ejections.next(System.nanoTime(), links.backoff().mostNanos());
         LOG.warn(
                 "{}: {} does not answer its requests, and gets none for {} ms",
                 links,
@@ -291,17 +285,18 @@ final class Link {
             return;
         }
         climb = null;
-        if (up == null) {
+        if (up == null || up.messenger().requests().leavingNanos() >= 0) {
             LOG.debug("{}: stays, since there is no other connection", old.channel(), done.failure());
+            if (up != null) {
+                up.channel().close();
+            }
             aging = Control.schedule(() -> replace0(old), RETRY_NANOS);
             return;
         }
         take0(up);
-        if (!leavesAtOnce0(up)) {
-            stop(climbTimer);
-            climbLater0();
-            links.changed0();
-        }
+        stop(climbTimer);
+        climbLater0();
+        links.changed0();
         old.messenger().leave();
     }
 
@@ -382,6 +377,10 @@ final class Link {
 
     private void climb0(List<String> better, long probationNanos) {
         climbTimer = null;
+        if (climb != null) { // the connection is being replaced
+            climbLater0();
+            return;
+        }
         Dial attempt = new Dial(
                 links.dialer(),
                 address,

@@ -217,6 +217,7 @@ final class Resolution {
         }
         AutoCloseable begun = following;
         if (begun != null) {
+            following = null; // this may be called again
             end(begun);
         }
     }
