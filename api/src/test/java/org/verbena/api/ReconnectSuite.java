@@ -7,7 +7,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +22,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.client.Target;
@@ -381,6 +386,52 @@ public abstract class ReconnectSuite extends ApiSuite {
                 }
                 assertThat(back.connections().size()).isEqualTo(1);
             }
+        }
+    }
+
+    /** Each refusal is an exception, and the Flight Recorder counts those. */
+    @Test
+    void whatWaitsForRoomDoesNotTryWithoutAPause() throws Exception {
+        int count = 1000;
+        AtomicInteger handled = new AtomicInteger();
+        RdmaServer server = serve(lastingPort(), ECHO);
+        int port = server.port();
+        try (RdmaClient client = builder().maxRequests(10).connect(host(), port)) {
+            server.close();
+            awaitLoss(client);
+            List<CompletableFuture<byte[]>> waiting = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                waiting.add(client.request(new byte[1]));
+            }
+            try (Recording recording = new Recording();
+                    RdmaServer silent = serve(port, (exchange, message) -> handled.incrementAndGet())) {
+                recording.enable("jdk.JavaExceptionThrow").with("throttle", "off");
+                recording.start();
+                Patience.until("there is no more room", () -> handled.get() == 10);
+                Patience.sleep(500);
+                recording.stop();
+                assertThat(refusals(recording)).isBetween(1L, 2L * count);
+                assertThat(waiting).noneMatch(CompletableFuture::isDone);
+                assertThat(silent.connections().size()).isEqualTo(1);
+            }
+            try (RdmaServer back = serve(port, ECHO)) {
+                for (CompletableFuture<byte[]> each : waiting.subList(count - 100, count)) {
+                    assertThat(Patience.await("a reply", each)).hasSize(1);
+                }
+                assertThat(back.connections().size()).isEqualTo(1);
+            }
+        }
+    }
+
+    private static long refusals(Recording recording) throws IOException {
+        Path file = Files.createTempFile("verbena", ".jfr");
+        try {
+            recording.dump(file);
+            return RecordingFile.readAllEvents(file).stream()
+                    .filter(event -> event.getClass("thrownClass").getName().equals(SendLimitException.class.getName()))
+                    .count();
+        } finally {
+            Files.delete(file);
         }
     }
 

@@ -40,9 +40,6 @@ import org.verbena.transport.SendLimitException;
 final class Call<T> {
     private static final Logger LOG = LoggerFactory.getLogger(Call.class);
 
-    /** How long one that has waited for a connection stays out of the way of those that fill it. */
-    private static final long FULL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
-
     private final Links links;
     private final Operation<T> operation;
     private final CallPlan plan;
@@ -67,9 +64,16 @@ final class Call<T> {
     /** Whether there is something to undo on the control thread when it is over. Written there, read by any. */
     private volatile boolean held;
 
+    /** Whether its time includes that without a connection. Written by the control thread, before an attempt. */
+    private volatile boolean hasWaited;
+
+    /** Whether it counts among those that wait. Until it has entered its caller's, then the control thread's. */
+    private boolean counts;
+
     // Confined to the control thread.
-    private boolean waits;
-    private boolean hasWaited;
+    /** Whether it found no room on its connection the last time. */
+    private boolean crowded;
+
     private int losses;
 
     /** The connection that the last attempt was lost on. */
@@ -126,6 +130,7 @@ final class Call<T> {
             all = List.copyOf(attempts);
             second = hedge;
         }
+        links.waiting().makeRoom();
         stop(second);
         for (Attempt<T> attempt : all) {
             attempt.future().cancel(false); // which does nothing to one that is over, too
@@ -146,24 +151,16 @@ final class Call<T> {
 
     /** Begins an attempt, or waits for a connection. */
     void next0() {
-        if (outcome.isDone()) {
+        Messenger messenger = outcome.isDone() ? null : pick0();
+        if (messenger == null && !outcome.isDone() && mayWait()) {
+            links.waiting().wait0(this);
+            hold0(this::timeOut0, leftNanos());
             return;
         }
-        Throwable refusal = links.refusal0(name());
-        if (refusal != null) {
-            fail(refusal);
-            return;
-        }
-        Messenger messenger = pick0();
+        stopCounting();
         if (messenger != null) {
             attempt(messenger);
-            return;
         }
-        if (links.failsFast()) {
-            fail(links.unavailable(name(), "no connection"));
-            return;
-        }
-        wait0();
     }
 
     private String name() {
@@ -172,14 +169,38 @@ final class Call<T> {
 
     // ---- waiting for a connection
 
-    private void wait0() {
-        if (!links.waitingLimit().tryTake(bytes)) {
-            fail(links.waitingLimit().refusal(name(), links, bytes));
-            return;
+    /** Counts it among those that wait; if it may not, it fails. Its caller's thread, or the control thread. */
+    boolean mayWait() {
+        Throwable refusal = links.refusal(name());
+        if (refusal == null && links.failsFast()) {
+            refusal = links.unavailable(name(), "no connection");
+        } else if (refusal == null && !tryCount()) {
+            refusal = links.waitingLimit().refusal(name(), links, bytes);
         }
-        waits = true;
-        links.waiting().wait0(this);
-        hold0(this::timeOut0, leftNanos());
+        if (refusal != null) {
+            fail(refusal);
+        }
+        return refusal == null;
+    }
+
+    private boolean tryCount() {
+        if (!counts) {
+            counts = links.waitingLimit().tryTake(bytes);
+        }
+        return counts;
+    }
+
+    private void stopCounting() {
+        if (counts) {
+            counts = false;
+            links.waitingLimit().giveBack(bytes);
+        }
+    }
+
+    /** There is a connection by now. As {@link #mayWait}. */
+    void enterNot(Messenger messenger) {
+        stopCounting();
+        attempt(messenger);
     }
 
     private void hold0(Runnable next, long delayNanos) {
@@ -191,10 +212,7 @@ final class Call<T> {
     }
 
     private void timeOut0() {
-        if (waits) {
-            fail(links.unavailable(
-                    name(), "no connection within " + TimeUnit.NANOSECONDS.toMillis(timeoutNanos) + " ms"));
-        }
+        fail(links.unavailable(name(), "no connection within " + TimeUnit.NANOSECONDS.toMillis(timeoutNanos) + " ms"));
     }
 
     /** It waits no more, for whatever reason. */
@@ -204,10 +222,7 @@ final class Call<T> {
     }
 
     private void stopWaiting0() {
-        if (waits) {
-            waits = false;
-            links.waitingLimit().giveBack(bytes);
-        }
+        stopCounting();
         stop(timer);
         timer = null;
     }
@@ -228,7 +243,7 @@ final class Call<T> {
     /** The client is closed; the links have removed it from those that wait or rest. */
     void giveUp0() {
         stopWaiting0();
-        Throwable refusal = links.refusal0(name());
+        Throwable refusal = links.refusal(name());
         fail(refusal == null ? links.unavailable(name(), "no connection") : refusal);
     }
 
@@ -263,10 +278,15 @@ final class Call<T> {
     /** Any thread. */
     private void attempted(Future<T> done, Messenger messenger) {
         if (done.isSuccess()) {
-            links.retries().answered();
+            boolean isReply = !operation.equals(Operation.SEND);
+            if (isReply) {
+                links.retries().answered();
+            }
             T value = done.getNow();
             if (outcome.trySuccess(value)) {
-                links.took(System.nanoTime() - beganNanos);
+                if (isReply && !hasWaited) {
+                    links.took(System.nanoTime() - beganNanos);
+                }
                 countSlower(done);
             } else {
                 ReferenceCountUtil.release(value);
@@ -329,12 +349,10 @@ final class Call<T> {
                 return;
             }
         }
-        if (cause instanceof SendLimitException
-                && hasWaited
-                && FULL_NANOS < leftNanos()
-                && links.waitingLimit().tryTake(bytes)) {
-            waits = true;
-            rest0(FULL_NANOS);
+        if (cause instanceof SendLimitException && hasWaited && tryCount()) {
+            links.waiting().waitForRoom0(this, crowded);
+            crowded = true;
+            hold0(() -> fail(cause), leftNanos());
             return;
         }
         fail(cause);
@@ -361,7 +379,7 @@ final class Call<T> {
         hold0(this::again0, delayNanos);
     }
 
-    private void again0() {
+    void again0() {
         leave0();
         next0();
     }
@@ -402,12 +420,14 @@ final class Call<T> {
 
     /** Any thread. */
     private void hedge(Messenger first) {
+        Messenger slow;
         synchronized (this) {
             if (over || attempts.size() + beginning != 1) {
                 return;
             }
+            slow = attempts.isEmpty() ? first : attempts.getFirst().messenger();
         }
-        Messenger other = links.pickOtherThan(first, plan);
+        Messenger other = links.pickOtherThan(slow, plan);
         if (other != null && links.retries().tryTake()) {
             attempt(other);
         }

@@ -124,7 +124,9 @@ public final class Links implements LinkOwner {
     /** How often since there was a connection. */
     private int lookUps;
 
-    private boolean closed;
+    /** Written by the control thread, read by any. */
+    private volatile boolean closed;
+
     private long lostNanos;
 
     /**
@@ -224,7 +226,7 @@ public final class Links implements LinkOwner {
                     ? messenger.copy(message)
                     : message == null ? null : Unpooled.copiedBuffer(message);
         } catch (RuntimeException | Error noMemory) {
-            return LoopFuture.of(notifier().newFailedFuture(noMemory));
+            return LoopFuture.of(notifier(messenger).newFailedFuture(noMemory));
         }
         return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
     }
@@ -243,7 +245,7 @@ public final class Links implements LinkOwner {
                     ? messenger.copy(message)
                     : message == null ? null : Unpooled.copiedBuffer(message.duplicate());
         } catch (RuntimeException | Error noMemory) {
-            return LoopFuture.of(notifier().newFailedFuture(noMemory));
+            return LoopFuture.of(notifier(messenger).newFailedFuture(noMemory));
         }
         return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
     }
@@ -289,7 +291,7 @@ public final class Links implements LinkOwner {
         if (messenger != null && (plan.isPlain() || operation.equals(Operation.SEND))) {
             return operation.start(messenger, message, timeoutNanos, true);
         }
-        Promise<T> outcome = new Outcome<>(messenger == null ? notifier() : messenger.notifier());
+        Promise<T> outcome = new Outcome<>(notifier(messenger));
         ByteBuf usable;
         try {
             usable = Messenger.checkUsable(message);
@@ -322,10 +324,8 @@ public final class Links implements LinkOwner {
         return latest.pickOtherThan(first, plan);
     }
 
-    /** Of futures whose operation has no connection. */
-    private EventExecutor notifier() {
-        Connected last = newest;
-        return last == null ? VirtualNotifier.INSTANCE : last.messenger().notifier();
+    private static EventExecutor notifier(@Nullable Messenger messenger) {
+        return messenger == null ? VirtualNotifier.INSTANCE : messenger.notifier();
     }
 
     @Override
@@ -388,8 +388,8 @@ public final class Links implements LinkOwner {
         return latency.estimateNanos();
     }
 
-    /** Why an operation that waits is given up; null if it may wait. */
-    @Nullable Throwable refusal0(String operation) {
+    /** Why an operation that waits is given up; null if it may wait. Any thread. */
+    @Nullable Throwable refusal(String operation) {
         String why = end;
         if (why == null) {
             return null;
@@ -401,7 +401,7 @@ public final class Links implements LinkOwner {
                 : new ConnectionException.Lost(message, cause);
     }
 
-    /** Why there is no connection for an operation. */
+    /** Why there is no connection for an operation. Any thread. */
     ConnectionException unavailable(String operation, String what) {
         Throwable cause = failure;
         String message = operation + " to " + name + ": " + what;
@@ -666,7 +666,7 @@ public final class Links implements LinkOwner {
         if (now == ClientState.READY) {
             readers.endAll0(null);
         } else if (now == ClientState.CLOSED) {
-            Throwable refusal = refusal0("connect");
+            Throwable refusal = refusal("connect");
             readers.endAll0(refusal);
             writers.endAll0(refusal);
         }
@@ -689,7 +689,7 @@ public final class Links implements LinkOwner {
             if (state == ClientState.READY) {
                 readers.endAll0(null);
             } else if (state == ClientState.CLOSED) {
-                readers.endAll0(refusal0("connect"));
+                readers.endAll0(refusal("connect"));
             }
         });
     }
@@ -699,7 +699,7 @@ public final class Links implements LinkOwner {
         return writers.add(() -> {
             awaited = true;
             if (state == ClientState.CLOSED) {
-                writers.endAll0(refusal0("connect"));
+                writers.endAll0(refusal("connect"));
             }
             writable0();
         });

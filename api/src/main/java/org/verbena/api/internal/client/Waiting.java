@@ -6,14 +6,20 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Queue;
+import java.util.SequencedSet;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.verbena.api.internal.request.Messenger;
 
 /**
- * The calls of a client that have found no connection. They begin in the order in which they came, and before all calls
- * of their thread that find the next connection.
+ * The calls of a client that have found no connection, or no room on it. They begin in the order in which they came,
+ * and before all calls of their thread that find the next connection; a request that was on its way to a connection
+ * that ended may begin after these.
  */
 final class Waiting {
+    /** How often one of those that have found no room tries again, whatever the others do. */
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
     /** Those that the control thread has not seen yet. Guarded by itself, as is what {@link #publish0} publishes. */
     private final Queue<Call<?>> coming = new ArrayDeque<>();
 
@@ -24,19 +30,37 @@ final class Waiting {
     /** Those that wait until they may be sent again. */
     private final Set<Call<?>> resting = new HashSet<>();
 
-    /** Adds one that has found no connection, unless there is one by now, which begins it. Any thread. */
+    /** Those that have found no room on their connection, in the order in which they go on. */
+    private final SequencedSet<Call<?>> crowd = new LinkedHashSet<>();
+
+    private boolean looking;
+
+    /** Whether there is a crowd. Written by the control thread, read by any. */
+    private volatile boolean crowded;
+
+    /**
+     * Adds one that has found no connection, unless it may not wait, or there is one by now, which begins it. Any
+     * thread.
+     */
     void enter(Call<?> call) {
-        Messenger found;
-        synchronized (coming) {
-            found = call.findNow();
-            if (found == null) {
-                coming.add(call);
+        Messenger found = call.findNow();
+        if (found == null && !call.mayWait()) {
+            return;
+        }
+        boolean isFirst = false;
+        if (found == null) {
+            synchronized (coming) {
+                found = call.findNow();
+                if (found == null) {
+                    isFirst = coming.isEmpty();
+                    coming.add(call);
+                }
             }
         }
-        if (found == null) {
+        if (found != null) {
+            call.enterNot(found);
+        } else if (isFirst) { // for all that come until it runs
             Control.run(this::takeIn0);
-        } else {
-            call.attempt(found);
         }
     }
 
@@ -78,9 +102,51 @@ final class Waiting {
         resting.add(call);
     }
 
+    /**
+     * Waits until its connection has room: each call that is over makes room for the next, and one tries from time to
+     * time, since what makes room may be none of these calls.
+     *
+     * @param again whether it goes before those that have not tried yet
+     */
+    void waitForRoom0(Call<?> call, boolean again) {
+        if (again) {
+            crowd.addFirst(call);
+        } else {
+            crowd.addLast(call);
+        }
+        crowded = true;
+        if (!looking) {
+            looking = true;
+            Control.schedule(this::look0, LOOK_NANOS);
+        }
+    }
+
+    private void look0() {
+        looking = !crowd.isEmpty();
+        if (looking) {
+            Control.schedule(this::look0, LOOK_NANOS);
+            goOnInCrowd0();
+        }
+    }
+
+    /** A call is over. Any thread. */
+    void makeRoom() {
+        if (crowded) {
+            Control.submit(this::goOnInCrowd0);
+        }
+    }
+
+    private void goOnInCrowd0() {
+        if (!crowd.isEmpty()) {
+            crowd.getFirst().again0();
+        }
+    }
+
     void leave0(Call<?> call) {
         waiting.remove(call);
         resting.remove(call);
+        crowd.remove(call);
+        crowded = !crowd.isEmpty();
     }
 
     /** There will be no connection any more. */
@@ -88,8 +154,11 @@ final class Waiting {
         takeIn0();
         List<Call<?>> all = new ArrayList<>(waiting);
         all.addAll(resting);
+        all.addAll(crowd);
         waiting.clear();
         resting.clear();
+        crowd.clear();
+        crowded = false;
         all.forEach(Call::giveUp0);
     }
 }
