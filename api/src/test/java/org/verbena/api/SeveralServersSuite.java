@@ -294,6 +294,39 @@ public abstract class SeveralServersSuite extends ApiSuite {
     }
 
     @Test
+    void aServerThatIsGoneServesUntilThereIsAnother() {
+        AtomicReference<Consumer<List<InetSocketAddress>>> updates = new AtomicReference<>();
+        try (Named old = new Named();
+                RdmaClient client = builder()
+                        .failFast()
+                        .target(Target.resolver(found -> {
+                            updates.set(found);
+                            found.accept(List.of(old.address()));
+                            return () -> {};
+                        }))
+                        .connect()) {
+            InetSocketAddress later = new InetSocketAddress(host(), lastingPort());
+            updates.get().accept(List.of(later));
+            for (int i = 0; i < 200; i++) {
+                assertThat(port(Patience.await("a reply", client.request(new byte[1]))))
+                        .isEqualTo(old.address().getPort());
+                Patience.sleep(1);
+            }
+            assertThat(client.state()).isEqualTo(ClientState.READY);
+            try (Named next = new Named(later.getPort())) {
+                Patience.until(
+                        "the old one is left", () -> old.server.connections().isEmpty());
+                assertThat(port(Patience.await("a reply", client.request(new byte[1]))))
+                        .isEqualTo(next.address().getPort());
+                updates.get().accept(List.of(old.address()));
+                Patience.until(
+                        "the next one is left", () -> next.server.connections().isEmpty());
+                assertThat(old.server.connections().size()).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
     void aResolverMayFailAtFirst() {
         AtomicInteger calls = new AtomicInteger();
         try (Named server = new Named()) {

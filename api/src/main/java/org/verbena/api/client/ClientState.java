@@ -8,6 +8,9 @@ package org.verbena.api.client;
  *     |                                                                  ^
  *     +--all attempts have failed----------------------------------------+       any --close--> CLOSED
  * }</pre>
+ *
+ * <p>If the last connection is left since its address is gone, and there is no other address, READY is followed by
+ * CONNECTING.
  */
 public enum ClientState {
     /** None is up. The client looks up addresses, or connects. */

@@ -12,7 +12,8 @@ import java.util.stream.Collectors;
 public sealed interface Target {
     /**
      * A name or address with a port. All addresses of a name are used. A name is looked up again when the client has
-     * lost all its connections, and from time to time.
+     * lost all its connections, and from time to time. A server whose address is gone by then is left when there is a
+     * connection to another one and its requests are answered: what it sends after that is lost.
      *
      * @param host a name or address
      * @param port 1 to 65535

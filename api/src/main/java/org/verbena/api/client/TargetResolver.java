@@ -16,8 +16,9 @@ public interface TargetResolver {
      * time.
      *
      * @param updates takes all addresses that are good now, resolved, each time that they change; at any time, on any
-     *     thread. The client connects to those that are new, and leaves those that are gone when their requests are
-     *     answered. An empty list means that there are no servers at present
+     *     thread. The client connects to those that are new, and leaves those that are gone when there is a
+     *     connection to another one and their requests are answered: what such a server sends after that is lost. An
+     *     empty list means that there are no servers at present, and has all of them left
      * @return ends the following; closed with the client
      * @throws Exception the addresses cannot be followed now
      */

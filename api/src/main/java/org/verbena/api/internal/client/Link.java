@@ -197,7 +197,7 @@ final class Link {
         stopClimbing0();
         stop(readmission);
         stop(aging);
-        if (links.redials()) {
+        if (links.redials(this)) {
             long delayNanos = leastNanos + links.backoff().delayNanos(failures, ThreadLocalRandom.current());
             timer = Control.schedule(() -> dial0(System.nanoTime()), delayNanos);
             LOG.debug("{}: tries {} again in {} ms", links, address, TimeUnit.NANOSECONDS.toMillis(delayNanos), cause);

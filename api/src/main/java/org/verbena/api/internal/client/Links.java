@@ -108,6 +108,9 @@ public final class Links implements LinkOwner {
     // Confined to the control thread.
     private final List<Link> links = new ArrayList<>();
 
+    /** Those of addresses that are gone, which are used until there is a connection to another one. */
+    private final List<Link> gone = new ArrayList<>();
+
     /** What becomes {@code ready} when those that wait have begun. */
     private Ready latest = Ready.NONE;
 
@@ -370,7 +373,7 @@ public final class Links implements LinkOwner {
     }
 
     private void find0(Messenger messenger, Consumer<Link> step) {
-        for (Link link : List.copyOf(links)) {
+        for (Link link : all0()) {
             Connected current = link.current0();
             if (current != null && current.messenger() == messenger) {
                 step.accept(link);
@@ -462,19 +465,39 @@ public final class Links implements LinkOwner {
 
     private void connectTo0(List<InetSocketAddress> addresses) {
         Set<SocketAddress> wanted = new LinkedHashSet<>(addresses);
-        List<Link> gone =
-                links.stream().filter(link -> !wanted.contains(link.address())).toList();
-        links.removeAll(gone);
-        links.forEach(link -> wanted.remove(link.address()));
+        List<Link> all = all0();
+        links.clear();
+        gone.clear();
+        for (Link link : all) {
+            (wanted.contains(link.address()) ? links : gone).add(link);
+        }
         for (SocketAddress address : wanted) {
             add0(address, first.isDone() ? System.nanoTime() : beganNanos);
         }
         changed0();
-        gone.forEach(Link::retire0);
     }
 
+    private List<Link> all0() {
+        List<Link> all = new ArrayList<>(links);
+        all.addAll(gone);
+        return all;
+    }
+
+    /** Removes those of addresses that are gone whose connections are not needed any more. */
+    private List<Link> removeGone0() {
+        boolean replaced = links.isEmpty() || links.stream().anyMatch(Link::isGood0);
+        List<Link> useless = gone.stream()
+                .filter(link -> replaced || link.current0() == null)
+                .toList();
+        gone.removeAll(useless);
+        return useless;
+    }
+
+    /** Makes those that are missing. */
     private void add0(SocketAddress address, long began) {
-        for (int i = 0; i < options.perAddress(); i++) {
+        long count =
+                links.stream().filter(link -> link.address().equals(address)).count();
+        for (; count < options.perAddress(); count++) {
             Link link = new Link(this, address);
             links.add(link);
             link.dial0(began);
@@ -521,13 +544,13 @@ public final class Links implements LinkOwner {
         return options.maxAgeNanos();
     }
 
-    boolean redials() {
-        return options.redials() && !closed;
+    boolean redials(Link link) {
+        return options.redials() && !closed && !gone.contains(link);
     }
 
     /** Whether another link has a connection that answers. */
     boolean hasOtherThan0(Link link) {
-        return links.stream().anyMatch(other -> other != link && other.isGood0());
+        return all0().stream().anyMatch(other -> other != link && other.isGood0());
     }
 
     /** A connection is up. */
@@ -557,7 +580,7 @@ public final class Links implements LinkOwner {
             widen0();
             return;
         }
-        boolean hasOthers = links.stream().anyMatch(link -> link.current0() != null || link.isDialing0());
+        boolean hasOthers = all0().stream().anyMatch(link -> link.current0() != null || link.isDialing0());
         if (end != null || (!ending && (options.redials() || hasOthers))) {
             changed0();
         } else {
@@ -574,11 +597,13 @@ public final class Links implements LinkOwner {
             return;
         }
         boolean dialing = links.isEmpty();
+        List<Link> useless = removeGone0();
+        List<Link> used = all0();
         // Those that do not answer are left out, unless there are no others.
-        boolean all = links.stream().noneMatch(Link::isGood0);
-        List<Messenger> up = new ArrayList<>(links.size());
-        List<SocketAddress> addresses = new ArrayList<>(links.size());
-        for (Link link : links) {
+        boolean all = used.stream().noneMatch(Link::isGood0);
+        List<Messenger> up = new ArrayList<>(used.size());
+        List<SocketAddress> addresses = new ArrayList<>(used.size());
+        for (Link link : used) {
             Connected current = link.current0();
             if (current != null && (all || link.isGood0())) {
                 up.add(current.messenger());
@@ -597,6 +622,7 @@ public final class Links implements LinkOwner {
             waiting.goOn0();
         }
         waiting.publish0(() -> ready = next);
+        useless.forEach(Link::retire0);
         if (!up.isEmpty()) {
             state0(ClientState.READY);
             lookUps = 0;
@@ -628,7 +654,7 @@ public final class Links implements LinkOwner {
     /** If the newest has been lost, another one that is up takes its place. */
     private void updateNewest0() {
         Connected last = newest;
-        for (Link link : links) {
+        for (Link link : all0()) {
             Connected current = link.current0();
             if (current != null && (last == null || !last.channel().isActive())) {
                 last = current;
@@ -712,7 +738,7 @@ public final class Links implements LinkOwner {
         end = why;
         latest = Ready.NONE;
         ready = Ready.NONE;
-        links.forEach(Link::end0);
+        all0().forEach(Link::end0);
         Resolution addresses = resolution;
         if (addresses != null) {
             addresses.close0();
