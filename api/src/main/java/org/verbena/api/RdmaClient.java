@@ -50,9 +50,10 @@ import org.verbena.transport.provider.ProviderSet;
  * {@link Future}; ownership passes with the buffer, which is sent without a copy unless it is short.
  *
  * <p><b>Threads.</b> All methods may be called on any thread, platform or virtual, except that {@link #connect} and
- * {@link #close} wait, which event loops must not. Futures complete on the event loop of the connection. A stage that
- * was added before that runs there and must not block: use the {@code Async} methods for stages that do. Without an
- * executor these run each stage on a virtual thread. Waiting for such a future on an event loop fails at once.
+ * {@link #close} wait, which event loops must not. Futures complete on the event loop of the connection, or on virtual
+ * threads if there was no connection when the operation began. A stage that was added before that runs there and must
+ * not block: use the {@code Async} methods for stages that do. Without an executor these run each stage on a virtual
+ * thread. Waiting for such a future on an event loop fails at once.
  *
  * <p><b>Connections.</b> A client outlives its connections. When one is lost, the client makes another, with longer
  * waits from attempt to attempt ({@link Builder#backOff}). Meanwhile {@link #state()} is not {@link ClientState#READY},
@@ -539,7 +540,8 @@ public final class RdmaClient implements MessageClient {
 
         /**
          * As {@link #hedgeAfter}, with the time that 95 of 100 replies to this client need at most. The client begins
-         * when it knows that time, after 200 replies.
+         * when it knows that time, after 200 replies. Only requests that may be sent more than once, or that have a
+         * key, are counted, and none that has waited for a connection.
          *
          * @return this
          */
@@ -550,8 +552,8 @@ public final class RdmaClient implements MessageClient {
 
         /**
          * Replaces each connection when it is so old, and up to a tenth less at random, so that connections spread over
-         * servers that have been added behind one address. The old one ends when its requests have their replies. No
-         * limit by default.
+         * servers that have been added behind one address. The old one ends when its requests have their replies: what
+         * the server sends on it after that, such as messages of its own, is lost. No limit by default.
          *
          * @param age more than zero
          * @return this

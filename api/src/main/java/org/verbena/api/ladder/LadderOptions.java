@@ -122,11 +122,11 @@ public record LadderOptions(
      * until it ends. Channels that {@link RdmaLadder} connects always stay.
      *
      * <p>When a better connection is established, the client sends everything on it from then on. The old one stays
-     * open for a probation of {@code every}, but 100 ms at least and 3 s at most: if the better one is lost by then,
-     * the client goes on with the old one, and tries again later. Else the old one ends when its last request has a
-     * reply or has failed.
-     * Messages and requests on two connections are not ordered, so what was sent on the old one may be handled after
-     * what was sent on the new one.
+     * open for a probation of {@code every}, but 100 ms at least and 3 s at most, and longer while no request on the
+     * better one has an answer: if that one is lost by then, or does not answer, the client goes on with the old one,
+     * and tries again later. Else the old one ends when its last request has a reply or has failed. Messages
+     * and requests on two connections are not ordered, so what was sent on the old one may be handled after what was
+     * sent on the new one.
      *
      * <p>Everything that belongs to the old connection ends with it, so <b>leave this off</b> in clients that
      *

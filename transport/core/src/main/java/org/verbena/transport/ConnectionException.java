@@ -35,8 +35,8 @@ public sealed class ConnectionException extends RdmaException {
      * Tells whether the server may have begun with the request that failed. If it has not, the request can be sent
      * again without doing anything twice.
      *
-     * @return true if the request was handed to a connection, at least once if it was sent again, and its reply did not
-     *     arrive; false if it was not, and for what is no request
+     * @return true if the request was handed to a connection, at least once if it was sent again, and neither its reply
+     *     nor its refusal arrived; false if no server has begun with it, and for what is no request
      */
     public boolean mayHaveBegun() {
         return false;
