@@ -1,6 +1,6 @@
 /**
- * The native transport under grpc-java's stubs. It extends classes of {@code io.grpc.internal}, which no other package
- * uses.
+ * The native transport under grpc-java's stubs. It extends classes of {@code io.grpc.internal}, of which only the
+ * builders outside use any.
  */
 @org.jspecify.annotations.NullMarked
 package org.verbena.grpc.internal.nativetransport;
