@@ -196,7 +196,8 @@ public abstract class ObservabilitySuite extends ApiSuite {
             String id = "\\[0x" + client.id().asShortText() + "] ";
             assertThat(lines)
                     .anyMatch(line -> line.matches(id
-                            + "> HELLO, version 1-1, framing 1, features 0x\\p{XDigit}+, receives of \\d+ bytes, .*"))
+                            + "> HELLO, version 1-1, framing 1, features 0x\\p{XDigit}+, "
+                            + "receives of \\d+(?: to \\d+)? bytes, .*"))
                     .anyMatch(line -> line.matches(id + "< HELLO_ACK, .*\\[grant \\d+, control 0, rendezvous 0]"))
                     .anyMatch(line -> line.matches(id + "active, .* to .*"))
                     .anyMatch(line -> line.matches(id + "> message of 5 bytes: 68 65 6c 6c \\|hell\\|\\.\\.\\."))

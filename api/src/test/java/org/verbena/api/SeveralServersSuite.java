@@ -568,10 +568,12 @@ public abstract class SeveralServersSuite extends ApiSuite {
         try (Named dead = new Named();
                 Named good = new Named();
                 RdmaClient client = builder()
-                        .backOff(Duration.ofMillis(5), Duration.ofSeconds(20))
+                        // Out for longer than the requests take: hedges for a server that is tried again, or for a
+                        // good one that is slow, use up what the client has for them.
+                        .backOff(Duration.ofSeconds(10), Duration.ofSeconds(20))
                         .target(targetOf(dead, good))
                         .idempotent(true)
-                        .hedgeAfter(Duration.ofMillis(5))
+                        .hedgeAfter(Duration.ofMillis(50))
                         .requestTimeout(Duration.ofMinutes(5))
                         .connect()) {
             awaitUse(client, dead, good);
