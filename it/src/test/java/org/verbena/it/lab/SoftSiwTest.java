@@ -272,7 +272,7 @@ class SoftSiwTest {
     void echoesMessagesOfTheOther(String clientProvider, String serverProvider) throws Exception {
         try (RdmaServer server = RdmaServer.builder()
                         .provider(serverProvider)
-                        .bind(ADDRESS.getHostString(), PORT, (channel, message) -> channel.send(message.retain()));
+                        .bind(ADDRESS.getHostString(), PORT, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client =
                         RdmaClient.builder().provider(clientProvider).connect(ADDRESS.getHostString(), PORT)) {
             assertThat(client.provider()).isEqualTo(clientProvider);

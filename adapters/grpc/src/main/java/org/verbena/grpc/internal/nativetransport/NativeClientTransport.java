@@ -470,6 +470,7 @@ final class NativeClientTransport extends NativeConnection
             onTooManyPings.run();
         }
         peerLeaves = true;
+        drain0(status, SimpleDisconnectError.UNKNOWN); // before calls end: what they begin anew goes elsewhere
         LostCall refused = new LostCall(status, RpcProgress.REFUSED);
         for (StreamFlow flow : new ArrayList<>(streams.values())) {
             if (flow.id > lastOfServer) {
@@ -478,7 +479,7 @@ final class NativeClientTransport extends NativeConnection
             }
         }
         loseWaiting0(status);
-        drain0(status, SimpleDisconnectError.UNKNOWN);
+        sayGoAway0();
     }
 
     /** Calls of which nothing was sent. */
@@ -502,6 +503,11 @@ final class NativeClientTransport extends NativeConnection
             closes = true;
             channel().close();
         }
+    }
+
+    @Override
+    void ending0(Status status) {
+        drain0(status, SimpleDisconnectError.UNKNOWN);
     }
 
     @Override

@@ -574,7 +574,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
 
     private void consumedOfConnection0(int bytes) {
         connectionConsumed += bytes;
-        if (connectionConsumed >= settings.connectionWindowBytes() / 2 && !ended) {
+        if (connectionConsumed >= Math.clamp(connectionWindow, 1, settings.connectionWindowBytes() / 2) && !ended) {
             Frames.window(answer0(Frames.HEADER_BYTES + Integer.BYTES), 0, connectionConsumed);
             connectionWindow += connectionConsumed;
             connectionConsumed = 0;
@@ -756,6 +756,9 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         return 0;
     }
 
+    /** The connection has ended, and its calls are about to: what they begin anew goes elsewhere. */
+    void ending0(Status why) {}
+
     /** The connection has ended: all calls end, and nothing is sent any more. */
     private void closed0() {
         if (ended) {
@@ -781,6 +784,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             flow.removed = true;
             flow.releasePending();
         }
+        ending0(why);
         for (StreamFlow flow : open) {
             try {
                 flow.owner.lost(lost);
