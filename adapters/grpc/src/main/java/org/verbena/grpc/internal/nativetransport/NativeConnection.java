@@ -650,8 +650,6 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         }
     }
 
-    // ---- the channel
-
     @Override
     public void handlerAdded(ChannelHandlerContext added) {
         context = added;
