@@ -24,6 +24,7 @@ import java.io.InputStream;
 import java.net.SocketAddress;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
@@ -141,32 +142,31 @@ public final class NativeServerBuilder extends ServerBuilder<NativeServerBuilder
         return this;
     }
 
+    /** What gRPC's two servers have in common. */
+    private NativeServerBuilder both(Consumer<ServerBuilder<?>> change) {
+        change.accept(messages);
+        change.accept(http2);
+        return this;
+    }
+
     @Override
     public NativeServerBuilder directExecutor() {
-        messages.directExecutor();
-        http2.directExecutor();
-        return this;
+        return both(builder -> builder.directExecutor());
     }
 
     @Override
     public NativeServerBuilder executor(Executor executor) {
-        messages.executor(executor);
-        http2.executor(executor);
-        return this;
+        return both(builder -> builder.executor(executor));
     }
 
     @Override
     public NativeServerBuilder callExecutor(ServerCallExecutorSupplier supplier) {
-        messages.callExecutor(supplier);
-        http2.callExecutor(supplier);
-        return this;
+        return both(builder -> builder.callExecutor(supplier));
     }
 
     @Override
     public NativeServerBuilder addService(ServerServiceDefinition service) {
-        messages.addService(service);
-        http2.addService(service);
-        return this;
+        return both(builder -> builder.addService(service));
     }
 
     @Override
@@ -176,58 +176,42 @@ public final class NativeServerBuilder extends ServerBuilder<NativeServerBuilder
 
     @Override
     public NativeServerBuilder intercept(ServerInterceptor interceptor) {
-        messages.intercept(interceptor);
-        http2.intercept(interceptor);
-        return this;
+        return both(builder -> builder.intercept(interceptor));
     }
 
     @Override
     public NativeServerBuilder addTransportFilter(ServerTransportFilter filter) {
-        messages.addTransportFilter(filter);
-        http2.addTransportFilter(filter);
-        return this;
+        return both(builder -> builder.addTransportFilter(filter));
     }
 
     @Override
     public NativeServerBuilder addStreamTracerFactory(ServerStreamTracer.Factory factory) {
-        messages.addStreamTracerFactory(factory);
-        http2.addStreamTracerFactory(factory);
-        return this;
+        return both(builder -> builder.addStreamTracerFactory(factory));
     }
 
     @Override
     public NativeServerBuilder fallbackHandlerRegistry(HandlerRegistry registry) {
-        messages.fallbackHandlerRegistry(registry);
-        http2.fallbackHandlerRegistry(registry);
-        return this;
+        return both(builder -> builder.fallbackHandlerRegistry(registry));
     }
 
     @Override
     public NativeServerBuilder decompressorRegistry(DecompressorRegistry registry) {
-        messages.decompressorRegistry(registry);
-        http2.decompressorRegistry(registry);
-        return this;
+        return both(builder -> builder.decompressorRegistry(registry));
     }
 
     @Override
     public NativeServerBuilder compressorRegistry(CompressorRegistry registry) {
-        messages.compressorRegistry(registry);
-        http2.compressorRegistry(registry);
-        return this;
+        return both(builder -> builder.compressorRegistry(registry));
     }
 
     @Override
     public NativeServerBuilder setBinaryLog(BinaryLog log) {
-        messages.setBinaryLog(log);
-        http2.setBinaryLog(log);
-        return this;
+        return both(builder -> builder.setBinaryLog(log));
     }
 
     @Override
     public NativeServerBuilder addMetricSink(MetricSink sink) {
-        messages.addMetricSink(sink);
-        http2.addMetricSink(sink);
-        return this;
+        return both(builder -> builder.addMetricSink(sink));
     }
 
     /** Always fails: the native transport has no TLS. */
@@ -244,9 +228,7 @@ public final class NativeServerBuilder extends ServerBuilder<NativeServerBuilder
 
     @Override
     public NativeServerBuilder handshakeTimeout(long timeout, TimeUnit unit) {
-        messages.handshakeTimeout(timeout, unit);
-        http2.handshakeTimeout(timeout, unit);
-        return this;
+        return both(builder -> builder.handshakeTimeout(timeout, unit));
     }
 
     @Override
