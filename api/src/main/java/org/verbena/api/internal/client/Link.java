@@ -28,8 +28,8 @@ import org.verbena.transport.ConnectionException;
  *
  * <p>On a ladder that {@linkplain LadderOptions#withMoveUp moves up}, a link below the best rung dials with the better
  * ones from time to time. When one is up, it takes all further operations. The connection before it stays as it is for
- * a probation: if the better one is lost by then, or does not answer, the link goes on with the former. Else that one
- * ends when its last request has completed.
+ * a probation: if the better one is lost by then, or does not answer, the link goes back to it. Else it ends when its
+ * last request has completed.
  */
 final class Link {
     private static final Logger LOG = LoggerFactory.getLogger(Link.class);

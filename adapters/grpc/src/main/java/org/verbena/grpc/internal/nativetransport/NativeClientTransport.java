@@ -64,7 +64,7 @@ final class NativeClientTransport extends NativeConnection
     /** Calls that wait for SETTINGS, or for another to end. */
     private final ArrayDeque<NativeClientStream.State> waiting = new ArrayDeque<>();
 
-    /** Written by the loop before gRPC is told that the transport is ready. */
+    /** The loop sets it before it reports to gRPC that the transport is ready. */
     private volatile Attributes attributes;
 
     /** Set by {@link #start}. */
@@ -470,7 +470,7 @@ final class NativeClientTransport extends NativeConnection
             onTooManyPings.run();
         }
         peerLeaves = true;
-        drain0(status, SimpleDisconnectError.UNKNOWN); // before calls end: what they begin anew goes elsewhere
+        drain0(status, SimpleDisconnectError.UNKNOWN); // before calls end: those that they begin then go elsewhere
         LostCall refused = new LostCall(status, RpcProgress.REFUSED);
         for (StreamFlow flow : new ArrayList<>(streams.values())) {
             if (flow.id > lastOfServer) {

@@ -754,7 +754,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         return 0;
     }
 
-    /** The connection has ended, and its calls are about to: what they begin anew goes elsewhere. */
+    /** The connection has ended, and its calls end next: calls that they begin then go elsewhere. */
     void ending0(Status why) {}
 
     /** The connection has ended: all calls end, and nothing is sent any more. */
