@@ -12,6 +12,8 @@ import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -24,6 +26,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
 /**
@@ -172,6 +175,37 @@ public abstract class ApiSuite {
             throw new AssertionError(what + " failed", future.cause());
         }
         return future;
+    }
+
+    /** Clients that connect to a server, of which one is up now, if any can be. */
+    protected List<CompletableFuture<RdmaClient>> connectSome(RdmaServer server) {
+        RdmaClient.Builder builder =
+                RdmaClient.builder().group(group).failFast().connectTimeout(Patience.LIMIT);
+        List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
+        for (int i = 0; i < 12; i++) {
+            connecting.add(builder.connectAsync(host(), server.port()));
+        }
+        Patience.until(
+                "one of them is there",
+                () -> !server.connections().isEmpty() || connecting.stream().allMatch(CompletableFuture::isDone));
+        return connecting;
+    }
+
+    /** Their server has stopped: they are up or not, and closed soon, and no request of theirs is answered. */
+    protected static void assertNoneIsServed(List<CompletableFuture<RdmaClient>> connecting) {
+        for (CompletableFuture<RdmaClient> each : connecting) {
+            Patience.until("it is up, or not", each::isDone);
+            if (each.isCompletedExceptionally()) {
+                assertThat(each.exceptionNow()).isInstanceOf(ConnectionException.class);
+                continue;
+            }
+            try (RdmaClient client = each.resultNow()) {
+                assertThat(failure("a request", client.request(new byte[3], Patience.LIMIT)))
+                        .isInstanceOf(ConnectionException.class);
+                Patience.until(
+                        "the server has closed it", () -> !client.channel().isOpen());
+            }
+        }
     }
 
     /** Gives what must not come between two ends its chance to come, as {@link Patience#turns}. */

@@ -49,8 +49,8 @@ final class CrowdServer {
         while (open.get() < 2) {
             Thread.sleep(5);
         }
-        long heapBefore = heapBytes();
-        long outsideBefore = directBytes() + usedBytes(group);
+        long heapBefore = MemoryInUse.heapBytes();
+        long outsideBefore = directBytes() + MemoryInUse.registeredBytes(group);
         long sharedBefore = sharedBytes();
         echo.tellMeasured();
         if (!active.await(240, TimeUnit.SECONDS)) {
@@ -58,33 +58,21 @@ final class CrowdServer {
             System.exit(1);
         }
         // All are open and idle now; the clients begin when they are told.
-        long heapAfter = heapBytes();
-        long outsideAfter = directBytes() + usedBytes(group);
+        long heapAfter = MemoryInUse.heapBytes();
+        long outsideAfter = directBytes() + MemoryInUse.registeredBytes(group);
         long sharedAfter = sharedBytes();
         echo.tellMeasured();
         // Then they echo, and close.
         while (open.get() > 0) {
             Thread.sleep(10);
         }
-        System.out.println("figures " + heapBytes() + " " + directBytes() + " " + registeredBytes(group) + " "
+        System.out.println("figures " + MemoryInUse.heapBytes() + " " + directBytes() + " " + registeredBytes(group)
+                + " "
                 + (heapAfter - heapBefore) / (expected - 2) + " " + (outsideAfter - outsideBefore) / (expected - 2)
                 + " " + (sharedAfter - sharedBefore) / (expected - 2));
         server.close().sync();
         group.close();
         System.exit(echo.failures.get() == 0 ? 0 : 1);
-    }
-
-    /** In use after a collection. */
-    private static long heapBytes() throws InterruptedException {
-        long least = Long.MAX_VALUE;
-        for (int i = 0; i < 3; i++) {
-            System.gc();
-            Thread.sleep(20);
-            least = Math.min(
-                    least,
-                    ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
-        }
-        return least;
     }
 
     private static long directBytes() {
@@ -93,12 +81,6 @@ final class CrowdServer {
                         .filter(pool -> pool.getName().equals("direct"))
                         .mapToLong(BufferPoolMXBean::getMemoryUsed)
                         .sum();
-    }
-
-    /** What lives in registered memory; the pools' chunks, which come in megabytes, hide what one channel takes. */
-    private static long usedBytes(RdmaEventLoopGroup group) {
-        ProviderStatistics now = group.providerStatistics();
-        return now.sendBuffers().usedBytes() + now.receiveBuffers().usedBytes();
     }
 
     /**

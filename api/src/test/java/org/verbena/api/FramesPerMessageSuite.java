@@ -80,6 +80,26 @@ public abstract class FramesPerMessageSuite {
         }
     }
 
+    /** A channel to a server that echoes. */
+    private static Channel connect(
+            RdmaEventLoopGroup servers, RdmaEventLoopGroup clients, Queue<Channel> accepted, ChannelHandler handler)
+            throws InterruptedException {
+        Channel server = new ServerBootstrap()
+                .group(servers)
+                .channel(RdmaServerChannel.class)
+                .childHandler(new Echo(accepted))
+                .bind("127.0.0.1", 0)
+                .sync()
+                .channel();
+        return new Bootstrap()
+                .group(clients)
+                .channel(RdmaChannel.class)
+                .handler(handler)
+                .connect(server.localAddress())
+                .sync()
+                .channel();
+    }
+
     /** What is flushed together goes together, and so do the replies, which one turn of the echo's loop makes. */
     @Test
     void messagesThatAreFlushedTogetherShareFrames() throws Exception {
@@ -88,20 +108,7 @@ public abstract class FramesPerMessageSuite {
         Bursts bursts = new Bursts(rounds);
         try (RdmaEventLoopGroup servers = new RdmaEventLoopGroup(provider(), 1);
                 RdmaEventLoopGroup clients = new RdmaEventLoopGroup(provider(), 1)) {
-            Channel server = new ServerBootstrap()
-                    .group(servers)
-                    .channel(RdmaServerChannel.class)
-                    .childHandler(new Echo(accepted))
-                    .bind("127.0.0.1", 0)
-                    .sync()
-                    .channel();
-            Channel channel = new Bootstrap()
-                    .group(clients)
-                    .channel(RdmaChannel.class)
-                    .handler(bursts)
-                    .connect("127.0.0.1", ((InetSocketAddress) server.localAddress()).getPort())
-                    .sync()
-                    .channel();
+            Channel channel = connect(servers, clients, accepted, bursts);
             Patience.until("it is accepted", () -> accepted.size() == 1);
             long framesBefore = frames(List.of(channel), accepted);
             channel.eventLoop().execute(() -> Bursts.send(channel));
@@ -123,20 +130,7 @@ public abstract class FramesPerMessageSuite {
         Requests requests = new Requests(rounds);
         try (RdmaEventLoopGroup servers = new RdmaEventLoopGroup(provider(), 1);
                 RdmaEventLoopGroup clients = new RdmaEventLoopGroup(provider(), 1)) {
-            Channel server = new ServerBootstrap()
-                    .group(servers)
-                    .channel(RdmaServerChannel.class)
-                    .childHandler(new Echo(accepted))
-                    .bind("127.0.0.1", 0)
-                    .sync()
-                    .channel();
-            Channel channel = new Bootstrap()
-                    .group(clients)
-                    .channel(RdmaChannel.class)
-                    .handler(requests)
-                    .connect("127.0.0.1", ((InetSocketAddress) server.localAddress()).getPort())
-                    .sync()
-                    .channel();
+            Channel channel = connect(servers, clients, accepted, requests);
             channel.eventLoop().execute(() -> Requests.send(channel));
             Patience.until("all replies", () -> requests.replies.get() == rounds);
             System.out.printf("%s, one at a time: %d receives%n", provider(), requests.places.size());

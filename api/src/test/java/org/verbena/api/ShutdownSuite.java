@@ -175,27 +175,9 @@ public abstract class ShutdownSuite extends ApiSuite {
     void clientsInTheHandshakeAreIncluded() {
         for (int round = 0; round < 10; round++) {
             RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
-            RdmaClient.Builder builder =
-                    RdmaClient.builder().group(group).failFast().connectTimeout(Patience.LIMIT);
-            List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
-            for (int i = 0; i < 12; i++) {
-                connecting.add(builder.connectAsync(host(), server.port()));
-            }
-            Patience.until(
-                    "one of them is there",
-                    () -> !server.connections().isEmpty() || connecting.stream().allMatch(CompletableFuture::isDone));
+            List<CompletableFuture<RdmaClient>> connecting = connectSome(server);
             assertThat(Patience.await("the shutdown", server.shutdown(LONG))).isTrue();
-            for (CompletableFuture<RdmaClient> each : connecting) {
-                Patience.until("it is up, or not", each::isDone);
-                if (each.isCompletedExceptionally()) {
-                    assertThat(each.exceptionNow()).isInstanceOf(ConnectionException.class);
-                } else {
-                    RdmaClient client = each.resultNow();
-                    assertThat(failure("a request", client.request(new byte[3])))
-                            .isInstanceOf(ConnectionException.class);
-                    client.close();
-                }
-            }
+            assertNoneIsServed(connecting);
         }
     }
 

@@ -7,13 +7,12 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.verbena.api.ProviderStatistics;
+import org.verbena.api.MemoryInUse;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
@@ -66,11 +65,11 @@ final class IdleChannels {
                 .handler(replies);
         List<Channel> connected = new ArrayList<>();
         open(bootstrap, server, FIRST, connected, replies);
-        long heapBefore = heapBytes();
-        long registeredBefore = registeredBytes(group);
+        long heapBefore = MemoryInUse.heapBytes();
+        long registeredBefore = MemoryInUse.registeredBytes(group);
         open(bootstrap, server, channels, connected, replies);
-        long heapAfter = heapBytes();
-        long registeredAfter = registeredBytes(group);
+        long heapAfter = MemoryInUse.heapBytes();
+        long registeredAfter = MemoryInUse.registeredBytes(group);
         if (accepted.get() != FIRST + channels) {
             throw new IllegalStateException("accepted " + accepted);
         }
@@ -94,25 +93,6 @@ final class IdleChannels {
                 }
             }
         }
-    }
-
-    /** In use after a collection. */
-    private static long heapBytes() throws InterruptedException {
-        long least = Long.MAX_VALUE;
-        for (int i = 0; i < 3; i++) {
-            System.gc();
-            Thread.sleep(20);
-            least = Math.min(
-                    least,
-                    ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
-        }
-        return least;
-    }
-
-    /** Receives that are posted, and what sends use. */
-    private static long registeredBytes(RdmaEventLoopGroup group) {
-        ProviderStatistics now = group.providerStatistics();
-        return now.sendBuffers().usedBytes() + now.receiveBuffers().usedBytes();
     }
 
     @ChannelHandler.Sharable
