@@ -1,30 +1,45 @@
 package org.verbena.api.internal.request;
 
 import io.netty.util.collection.LongObjectHashMap;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests by their numbers. These follow each other, and Netty's map keeps such keys side by side: to remove one it
- * would look at all behind it. So the keys are spread here. Not thread-safe.
+ * Requests by their numbers. Netty's map keeps numbers that follow each other side by side: to remove one it would look
+ * at all behind it. And the peer chooses the numbers of its requests: many that share a place would make each step as
+ * slow. So the numbers are mixed here, in a way that no peer can know. Not thread-safe.
  */
 final class ByNumber<R> {
-    /** Odd, so that no two numbers have one key; 2^64 divided by the golden ratio, which spreads numbers in a row. */
-    private static final long SPREAD = 0x9e37_79b9_7f4a_7c15L;
+    // Odd, so that no two numbers have one key.
+    private static final long FIRST;
+    private static final long SECOND;
+
+    static {
+        SecureRandom random = new SecureRandom();
+        FIRST = random.nextLong() | 1;
+        SECOND = random.nextLong() | 1;
+    }
 
     private final LongObjectHashMap<R> requests = new LongObjectHashMap<>();
 
     @Nullable R get(long number) {
-        return requests.get(number * SPREAD);
+        return requests.get(key(number));
     }
 
     void put(long number, R request) {
-        requests.put(number * SPREAD, request);
+        requests.put(key(number), request);
     }
 
     void remove(long number) {
-        requests.remove(number * SPREAD);
+        requests.remove(key(number));
+    }
+
+    /** A product's high bits depend on all of the number, its low bits do not: the second product gets both. */
+    static long key(long number) {
+        long product = number * FIRST;
+        return (product ^ product >>> 32) * SECOND;
     }
 
     int size() {
