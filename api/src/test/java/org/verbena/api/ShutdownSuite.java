@@ -5,11 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.BlockingOperationException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -247,6 +250,59 @@ public abstract class ShutdownSuite extends ApiSuite {
             assertThat(begun).hasValue(1);
         } finally {
             turns.release(20);
+        }
+    }
+
+    /** Nothing can be said to the clients then, but the server does not wait for it. */
+    @Test
+    void itEndsWithoutMemory() {
+        class Empty extends PooledByteBufAllocator {
+            private volatile boolean isEmpty;
+
+            Empty() {
+                super(true);
+            }
+
+            @Override
+            protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
+                if (isEmpty) {
+                    throw new OutOfMemoryError("for a test");
+                }
+                return super.newDirectBuffer(initialCapacity, maxCapacity);
+            }
+        }
+        for (boolean idle : new boolean[] {true, false}) {
+            Semaphore turns = new Semaphore(0);
+            AtomicInteger begun = new AtomicInteger();
+            Empty memory = new Empty();
+            RdmaServer server = RdmaServer.builder()
+                    .group(group)
+                    .option(ChannelOption.ALLOCATOR, memory)
+                    .virtualThreads(true)
+                    .maxHandlers(1, 10)
+                    .bind(host(), 0, (exchange, message) -> {
+                        begun.incrementAndGet();
+                        turns.acquire();
+                    });
+            try (RdmaClient client =
+                    RdmaClient.builder().group(group).reconnect(false).connect(host(), server.port())) {
+                List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+                for (int i = 0; i < 3 && !idle; i++) {
+                    requests.add(client.request(new byte[1]));
+                }
+                Patience.until("one has begun, if any", () -> begun.get() == Math.min(1, requests.size()));
+                Channel accepted = server.connections().iterator().next();
+                settle(client.channel(), accepted);
+                memory.isEmpty = true;
+                CompletableFuture<Boolean> stopping = server.shutdown(idle ? LONG : Duration.ofMillis(50));
+                assertThat(Patience.await("the shutdown", stopping)).isEqualTo(idle);
+                for (CompletableFuture<byte[]> each : requests) {
+                    assertThat(failure("a request", each)).isInstanceOf(ConnectionException.class);
+                }
+            } finally {
+                turns.release(10);
+                server.close();
+            }
         }
     }
 

@@ -11,9 +11,9 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>{@code
  *  handshake --> closed
- *  active, and the client can be asked to leave --> LEAVING sent --its LEAVE--> closed
- *  active, and it cannot                        --nothing is open--> closed
- *                                                                    closed --no handler runs--> done
+ *  active, and the client can be asked to leave  --> LEAVING sent --its LEAVE--> closed
+ *  active, and it cannot, or there is no memory  --nothing is open--> closed
+ *                                                                     closed --no handler runs--> done
  * }</pre>
  *
  * <p>A client that was asked to leave goes on elsewhere with its further requests, and leaves when it has its replies
@@ -26,8 +26,8 @@ final class Drain {
     private final Channel channel;
     private final CompletableFuture<Void> done = new CompletableFuture<>();
 
-    /** Whether the client ends it. Event loop only. */
-    private boolean clientLeaves;
+    /** Whether the client ends it. */
+    private volatile boolean clientLeaves;
 
     Drain(Messenger messenger) {
         this.messenger = messenger;
@@ -45,7 +45,12 @@ final class Drain {
             channel.close(); // a client in the handshake has sent nothing yet
         } else if (messenger.peerTakes0(Frames.EXTENDED)) {
             clientLeaves = true;
-            messenger.outgoing().leaving(reason);
+            messenger.outgoing().leaving(reason).addListener(asked -> {
+                if (!asked.isSuccess()) { // there is no memory, or the connection is gone
+                    clientLeaves = false;
+                    check();
+                }
+            });
         }
         check0();
     }

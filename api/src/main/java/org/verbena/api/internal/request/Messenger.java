@@ -264,11 +264,14 @@ public final class Messenger extends ChannelDuplexHandler {
         try {
             channel.eventLoop().execute(() -> {
                 boolean all = handlers.isIdle();
-                if (!isGone() && peerTakes0(Frames.EXTENDED)) {
-                    handlers.refuseUnbegun0();
+                try {
+                    if (!isGone() && peerTakes0(Frames.EXTENDED)) {
+                        handlers.refuseUnbegun0();
+                    }
+                } finally { // whatever is thrown, for want of memory: the server must end
+                    channel.close();
+                    answered.complete(all); // which may close the server, here and now
                 }
-                channel.close();
-                answered.complete(all); // which may close the server, here and now
             });
         } catch (RejectedExecutionException ended) {
             answered.complete(handlers.isIdle());

@@ -225,17 +225,15 @@ final class Outgoing {
         }
     }
 
-    /** Asks the client to send nothing new here. It may connect again at once, if it can. */
-    void leaving(String reason) {
+    /** Asks the client to send nothing new here. It may connect again at once, if it can. Never throws. */
+    Future<Void> leaving(String reason) {
         byte[] words = reason.getBytes(StandardCharsets.UTF_8);
-        ByteBuf payload = channel.alloc().buffer(Frames.TIME_BYTES + words.length);
-        send(Frames.LEAVING, 0, payload.writeInt(0).writeBytes(words));
+        return sendTimed(Frames.LEAVING, 0, 0, Unpooled.wrappedBuffer(words));
     }
 
-    /** Refuses a request that has not begun, since this end is leaving. */
+    /** Refuses a request that has not begun, since this end is leaving. Never throws. */
     void refusedLeaving(long correlation) {
-        ByteBuf why = channel.alloc().buffer(1);
-        send(Frames.REFUSED, correlation, why.writeByte(Frames.REFUSED_LEAVING));
+        send(Frames.REFUSED, correlation, Unpooled.wrappedBuffer(new byte[] {Frames.REFUSED_LEAVING}));
     }
 
     /** The future of a send; on a closed connection it fails with the reason why it is closed. */
