@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -87,6 +88,41 @@ class OverloadTest extends ApiSuite {
             turns.release();
             assertThat(Patience.await("room again", client.request(new byte[] {6})))
                     .containsExactly(6);
+        }
+    }
+
+    /** What is cancelled gives its place up at once, and what it had. */
+    @Test
+    void cancelledRequestsTakeNoPlace() {
+        try (RdmaServer server = server().maxHandlers(1, 50).bind(host(), 0, this::handle);
+                RdmaClient client = client(server);
+                RdmaClient other = client(server)) {
+            CompletableFuture<byte[]> first = client.request(new byte[] {0});
+            assertThat(Patience.take("the first", begun)).isZero();
+            for (int round = 1; round <= 3; round++) {
+                List<CompletableFuture<byte[]>> waiting = new ArrayList<>();
+                for (int i = 0; i < 50; i++) {
+                    waiting.add(client.request(new byte[] {1}));
+                }
+                for (Channel accepted : server.connections()) {
+                    settle(client.channel(), accepted);
+                }
+                assertThat(refusal(other.request(new byte[] {2})).retryAfter())
+                        .isBetween(Duration.ZERO, Patience.LIMIT);
+                waiting.forEach(each -> each.cancel(false));
+                int dropped = round * 50;
+                Patience.until("all are dropped", () -> server.abandonedRequests() == dropped);
+            }
+            CompletableFuture<byte[]> next = other.request(new byte[] {3});
+            for (Channel accepted : server.connections()) {
+                settle(other.channel(), accepted);
+            }
+            assertThat(next).as("it waits").isNotDone();
+            turns.release(2);
+            assertThat(Patience.await("the first reply", first)).containsExactly(0);
+            assertThat(Patience.await("the next reply", next)).containsExactly(3);
+            assertThat(Patience.take("the next", begun)).isEqualTo(3);
+            assertThat(server.overloadedRequests()).isEqualTo(3);
         }
     }
 

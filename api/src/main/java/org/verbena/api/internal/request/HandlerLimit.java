@@ -1,8 +1,8 @@
 package org.verbena.api.internal.request;
 
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Limits how many requests of a server are in handlers on virtual threads at once. The others wait, in the order of
@@ -11,9 +11,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class HandlerLimit {
     private final int maxRunning;
     private final int maxWaiting;
-    private final AtomicInteger running = new AtomicInteger();
-    private final AtomicInteger waiting = new AtomicInteger();
-    private final Queue<VirtualHandlers.Work> queue = new ConcurrentLinkedQueue<>();
+
+    // Guarded by this object.
+    private int running;
+    /** In the order of their arrival. */
+    private final LinkedHashMap<Incoming, VirtualHandlers.Work> waiting = new LinkedHashMap<>();
 
     public HandlerLimit(int maxRunning, int maxWaiting) {
         this.maxRunning = maxRunning;
@@ -22,48 +24,43 @@ public final class HandlerLimit {
 
     /** Starts a request's handler, now or when it is its turn; false if it is refused. */
     boolean start(VirtualHandlers.Work work) {
-        if (tryEnter()) {
-            VirtualHandlers.startThread(work);
-            return true;
-        }
-        if (waiting.incrementAndGet() > maxWaiting) {
-            waiting.decrementAndGet();
-            return false;
-        }
-        queue.add(work);
-        if (tryEnter()) { // a handler may have ended just before, and found no request waiting
-            ended();
-        }
-        return true;
-    }
-
-    private boolean tryEnter() {
-        int now = running.get();
-        while (now < maxRunning) {
-            if (running.compareAndSet(now, now + 1)) {
+        synchronized (this) {
+            if (running == maxRunning) {
+                if (waiting.size() >= maxWaiting) {
+                    return false;
+                }
+                waiting.put(work.incoming(), work);
                 return true;
             }
-            now = running.get();
+            running++;
         }
-        return false;
+        VirtualHandlers.startThread(work);
+        return true;
     }
 
     /** A handler has ended: the next that waits takes its place. */
     void ended() {
-        do {
-            VirtualHandlers.Work next = queue.poll();
-            if (next != null) {
-                waiting.decrementAndGet();
-                VirtualHandlers.startThread(next);
+        Map.Entry<Incoming, VirtualHandlers.Work> next;
+        synchronized (this) {
+            next = waiting.pollFirstEntry();
+            if (next == null) {
+                running--;
                 return;
             }
-            running.decrementAndGet();
-        } while (!queue.isEmpty() && tryEnter()); // one was queued just now, and saw no free place
+        }
+        VirtualHandlers.startThread(next.getValue());
+    }
+
+    /** A request's handler is not to begin: another may wait in its place. Null if it does not wait. */
+    VirtualHandlers.@Nullable Work remove(Incoming request) {
+        synchronized (this) {
+            return waiting.remove(request);
+        }
     }
 
     /** How long the first waiting request has waited; 0 if there is none. */
-    long longestWaitNanos(long nowNanos) {
-        VirtualHandlers.Work first = queue.peek();
-        return first == null ? 0 : Math.max(0, nowNanos - first.incoming().arrivedNanos());
+    synchronized long longestWaitNanos(long nowNanos) {
+        Map.Entry<Incoming, VirtualHandlers.Work> first = waiting.firstEntry();
+        return first == null ? 0 : Math.max(0, nowNanos - first.getKey().arrivedNanos());
     }
 }

@@ -139,8 +139,22 @@ final class Handlers {
     /** The client waits no longer for a request; it may have its answer by now. On the loop. */
     void cancel0(long correlation) {
         Incoming request = open.find(correlation);
-        if (request != null && request.cancel()) {
+        if (request != null) {
+            cancel0(request);
+        }
+    }
+
+    private void cancel0(Incoming request) {
+        if (request.cancel()) {
             countDropped(request);
+            drop0(request);
+        }
+    }
+
+    /** A handler was to begin, and will not. */
+    private void drop0(Incoming request) {
+        if (virtual != null) {
+            virtual.drop(request);
         }
     }
 
@@ -192,16 +206,16 @@ final class Handlers {
 
     /** Tells the client which of its requests have not begun: it may go on elsewhere with these. On the loop. */
     void refuseUnbegun0() {
-        open.all().forEach(Incoming::refuseLeaving);
+        for (Incoming request : open.all()) {
+            if (request.refuseLeaving()) {
+                drop0(request);
+            }
+        }
     }
 
     /** The connection has ended, and nobody waits for its requests. On the loop. */
     void end0() {
-        for (Incoming request : open.end()) {
-            if (request.cancel()) {
-                countDropped(request);
-            }
-        }
+        open.end().forEach(this::cancel0);
         ended();
     }
 

@@ -246,12 +246,14 @@ public final class Incoming {
         }
     }
 
-    /** Sends a refusal to the peer, because this end is leaving, unless a handler has begun. */
-    void refuseLeaving() {
-        if (state.compareAndSet(ARRIVED, OVER)) {
-            messenger.outgoing().refusedLeaving(correlation);
-            over();
+    /** Sends a refusal to the peer, because this end is leaving, unless a handler has begun. Returns whether it did. */
+    boolean refuseLeaving() {
+        if (!state.compareAndSet(ARRIVED, OVER)) {
+            return false;
         }
+        messenger.outgoing().refusedLeaving(correlation);
+        over();
+        return true;
     }
 
     /** The handler of a request begins, unless the request is over. */

@@ -96,6 +96,16 @@ public final class VirtualHandlers {
         }
     }
 
+    /** A request's handler is not to begin: what waits for its turn is released. Any thread. */
+    void drop(Incoming request) {
+        HandlerLimit most = limit;
+        Work waiting = most == null ? null : most.remove(request);
+        if (waiting != null) {
+            waiting.message.release();
+            finished(waiting.bytes);
+        }
+    }
+
     private void runInOrder() {
         do {
             run(Objects.requireNonNull(inOrder.poll(), "queued counts what is in the queue"));
