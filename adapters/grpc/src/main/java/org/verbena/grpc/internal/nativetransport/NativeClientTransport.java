@@ -306,7 +306,7 @@ final class NativeClientTransport extends NativeConnection
         lastStream = id;
         add0(call.flow, id);
         call.opened0();
-        pump0(call.flow);
+        turns.pump0(call.flow);
     }
 
     void cancel0(NativeClientStream.State call, Status reason) {

@@ -83,8 +83,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     private final InboundPayloads payloads = new InboundPayloads();
     private final FieldWriter fieldWriter = new FieldWriter();
 
-    /** Calls that wait for the connection's credit or the channel, in turns. */
-    private final ArrayDeque<StreamFlow> turns = new ArrayDeque<>();
+    final SendTurns turns = new SendTurns(() -> channel().isWritable(), this::sendOne0);
 
     /** Calls with something to report at the end of the round. */
     private final ArrayDeque<StreamFlow> toReport = new ArrayDeque<>();
@@ -104,7 +103,6 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
 
     @Nullable KeepAliveManager keepAlive;
 
-    private long connectionCredit;
     private int connectionWindow;
     private int connectionConsumed;
     private int unreadAnswers;
@@ -436,46 +434,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         }
         flow.pending.add(next);
         if (flow.id != 0) {
-            pump0(flow);
-        }
-    }
-
-    /** Sends what a call may send. */
-    final void pump0(StreamFlow flow) {
-        while (!flow.queued && flow.maySend()) {
-            if (channelTakes0(flow)) {
-                sendOne0(flow);
-            } else {
-                flow.queued = true;
-                turns.add(flow);
-            }
-        }
-    }
-
-    private boolean channelTakes0(StreamFlow flow) {
-        Outgoing next = flow.pending.peek();
-        return channel().isWritable() && (connectionCredit > 0 || next == null || next.remainingBytes() == 0);
-    }
-
-    /** Lets those that wait send in turns. */
-    private void pumpAll0() {
-        int stuck = 0;
-        while (stuck < turns.size() && channel().isWritable()) {
-            StreamFlow flow = turns.remove();
-            if (flow.removed || !flow.maySend()) {
-                flow.queued = false;
-            } else if (channelTakes0(flow)) {
-                stuck = 0;
-                sendOne0(flow);
-                if (!flow.removed && flow.maySend()) {
-                    turns.add(flow);
-                } else {
-                    flow.queued = false;
-                }
-            } else {
-                stuck++;
-                turns.add(flow);
-            }
+            turns.pump0(flow);
         }
     }
 
@@ -492,10 +451,10 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             return;
         }
         int rest = next.remainingBytes();
-        int bytes = (int) Math.min(rest, Math.min(flow.credit, connectionCredit));
+        int bytes = (int) Math.min(rest, Math.min(flow.credit, turns.credit));
         boolean whole = bytes == rest;
         flow.credit -= bytes;
-        connectionCredit -= bytes;
+        turns.credit -= bytes;
         boolean end = whole && next.end;
         OutboundBuffer buffer = next.buffer;
         if (buffer == null || buffer.isShort()) {
@@ -584,7 +543,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     @Override
     public final void onSettings(Settings announced) {
         peer = announced;
-        connectionCredit = announced.connectionWindowBytes();
+        turns.credit = announced.connectionWindowBytes();
         ready0(announced);
     }
 
@@ -620,8 +579,8 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     @Override
     public final void onWindow(int stream, int bytes) throws ProtocolViolation {
         if (stream == 0) {
-            connectionCredit = more(connectionCredit, bytes);
-            pumpAll0();
+            turns.credit = more(turns.credit, bytes);
+            turns.pumpAll0();
             return;
         }
         StreamFlow flow = streams.get(stream);
@@ -629,7 +588,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             checkKnown(stream);
         } else {
             flow.credit = more(flow.credit, bytes);
-            pump0(flow);
+            turns.pump0(flow);
         }
     }
 
@@ -698,7 +657,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     public final void channelWritabilityChanged(ChannelHandlerContext from) {
         if (channel().isWritable() && !ended) {
             unreadAnswers = 0;
-            pumpAll0();
+            turns.pumpAll0();
             if (!reading && !draining) {
                 finish0();
             }
@@ -776,7 +735,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         }
         List<StreamFlow> open = new ArrayList<>(streams.values());
         streams.clear();
-        turns.clear();
+        turns.clear0();
         LostCall lost = new LostCall(why, RpcProgress.PROCESSED);
         for (StreamFlow flow : open) {
             flow.removed = true;
