@@ -174,16 +174,6 @@ final class NativeClientStream extends AbstractClientStream {
         }
 
         @Override
-        public void sent(int bytes) {
-            onSentBytes(bytes);
-        }
-
-        @Override
-        public void messagesSent(int messages) {
-            getTransportTracer().reportMessageSent(messages);
-        }
-
-        @Override
         public void trailersSent() {
             throw new IllegalStateException("a client sends no trailers");
         }

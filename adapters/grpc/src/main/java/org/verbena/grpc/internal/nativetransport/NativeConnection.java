@@ -313,7 +313,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
                 if (over) {
                     next.owner.trailersSent();
                 } else if (!next.removed) {
-                    next.owner.sent(sent);
+                    next.owner.onSentBytes(sent);
                 }
             } catch (RuntimeException | Error failure) {
                 broken0(failure);
@@ -470,7 +470,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         if (whole) {
             flow.pending.remove();
             if (next.messages > 0) {
-                flow.owner.messagesSent(next.messages);
+                tracer.reportMessageSent(next.messages);
             }
         }
         if (bytes > 0) {

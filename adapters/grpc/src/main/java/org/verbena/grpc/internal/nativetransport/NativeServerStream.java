@@ -115,16 +115,6 @@ final class NativeServerStream extends AbstractServerStream {
         }
 
         @Override
-        public void sent(int bytes) {
-            onSentBytes(bytes);
-        }
-
-        @Override
-        public void messagesSent(int messages) {
-            getTransportTracer().reportMessageSent(messages);
-        }
-
-        @Override
         public void trailersSent() {
             complete();
         }

@@ -24,7 +24,7 @@ final class SendTurns {
         this.sendOne = sendOne;
     }
 
-    /** Sends what a call may send, unless others are before it. */
+    /** Sends what a call may send, unless it waits for its turn. */
     void pump0(StreamFlow flow) {
         while (!flow.queued && flow.maySend()) {
             if (isTaken0(flow)) {

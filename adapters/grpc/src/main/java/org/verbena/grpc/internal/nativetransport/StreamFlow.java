@@ -9,11 +9,8 @@ final class StreamFlow {
 
     /** The call above. */
     interface Owner {
-        /** So many of the bytes that were handed over have been sent. */
-        void sent(int bytes);
-
-        /** So many messages have been sent. */
-        void messagesSent(int messages);
+        /** So many of the bytes that were handed over have been sent. Both kinds of gRPC's calls have it. */
+        void onSentBytes(int bytes);
 
         /** TRAILERS have been sent: the call is over. */
         void trailersSent();
