@@ -5,6 +5,7 @@ import io.grpc.InternalInstrumented;
 import io.grpc.ServerStreamTracer;
 import io.grpc.internal.InternalServer;
 import io.grpc.internal.ServerListener;
+import io.grpc.internal.ServerTransportListener;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
@@ -30,8 +31,8 @@ public final class NativeServer implements InternalServer {
     private final NativeSettings settings;
     private final EventLoopGroup group;
 
-    /** Set when the server starts, and null again when it shuts down. */
-    private volatile @Nullable ServerListener listener;
+    /** Set when the server starts, and null again when it shuts down. Guarded by this. */
+    private @Nullable ServerListener listener;
 
     /**
      * Not started.
@@ -48,17 +49,30 @@ public final class NativeServer implements InternalServer {
     }
 
     @Override
-    public void start(ServerListener started) {
+    public synchronized void start(ServerListener started) {
         listener = started;
     }
 
     @Override
     public void shutdown() {
-        ServerListener started = listener;
-        listener = null;
+        ServerListener started;
+        synchronized (this) {
+            started = listener;
+            listener = null;
+        }
         if (started != null) {
             started.serverShutdown();
         }
+    }
+
+    /**
+     * Makes a connection known to gRPC. {@link #shutdown} waits for it, since gRPC ends the connections that it knows
+     * then.
+     *
+     * @return null if the server does not take it
+     */
+    synchronized @Nullable ServerTransportListener created(NativeServerTransport connection) {
+        return listener == null ? null : listener.transportCreated(connection);
     }
 
     /** Returns a handler for the beginning of a listening channel's pipeline. */
@@ -98,15 +112,10 @@ public final class NativeServer implements InternalServer {
         }
 
         private void take(RdmaChannel child) {
-            ServerListener started = listener;
-            if (started == null) {
-                child.unsafe().closeForcibly();
-                return;
-            }
             settings.options().forEach((option, value) -> set(child, option, value));
             child.pipeline()
                     .addLast(new NativeServerTransport(
-                            started, tracers, settings, String.valueOf(child.remoteAddress())));
+                            NativeServer.this, tracers, settings, String.valueOf(child.remoteAddress())));
             group.register(child).addListener(registered -> {
                 if (!registered.isSuccess()) {
                     LOG.debug("{} was not registered", child, registered.cause());

@@ -12,7 +12,6 @@ import io.grpc.internal.KeepAliveManager.KeepAlivePinger;
 import io.grpc.internal.MaxConnectionIdleManager;
 import io.grpc.internal.ReadableBuffer;
 import io.grpc.internal.ReadableBuffers;
-import io.grpc.internal.ServerListener;
 import io.grpc.internal.ServerTransport;
 import io.grpc.internal.ServerTransportListener;
 import io.grpc.internal.StatsTraceContext;
@@ -53,7 +52,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
 
     private static final int LEAST_RESETS = 200;
 
-    private final ServerListener server;
+    private final NativeServer server;
     private final List<? extends ServerStreamTracer.Factory> tracers;
     private final KeepAliveEnforcer enforcer;
     private final List<Future<?>> timers = new ArrayList<>(0);
@@ -73,7 +72,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     private int resets;
 
     NativeServerTransport(
-            ServerListener server,
+            NativeServer server,
             List<? extends ServerStreamTracer.Factory> tracers,
             NativeSettings settings,
             String peer) {
@@ -94,7 +93,10 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     @Override
     public void handlerAdded(ChannelHandlerContext added) {
         super.handlerAdded(added);
-        listener = server.transportCreated(this);
+        listener = server.created(this);
+        if (listener == null) {
+            channel().close(); // it came while the server was shutting down
+        }
     }
 
     @Override

@@ -13,6 +13,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.io.ByteArrayInputStream;
@@ -54,6 +55,7 @@ final class NativeTransportHarness {
     }
 
     final RdmaEventLoopGroup group;
+    private final RdmaEventLoopGroup workers;
     final Recorders.OfServer server = new Recorders.OfServer();
     final NativeServer accepting;
     final InetSocketAddress address;
@@ -62,10 +64,23 @@ final class NativeTransportHarness {
     private final List<Channel> peers = new ArrayList<>();
 
     NativeTransportHarness(String provider, Consumer<NativeSettings> serverSettings) throws Exception {
-        group = new RdmaEventLoopGroup(provider, 2);
+        this(new RdmaEventLoopGroup(provider, 2), null, serverSettings);
+    }
+
+    /**
+     * Starts a server.
+     *
+     * @param group of all
+     * @param workers of the server's connections; null for the same
+     */
+    NativeTransportHarness(
+            RdmaEventLoopGroup group, RdmaEventLoopGroup workers, Consumer<NativeSettings> serverSettings)
+            throws Exception {
+        this.group = group;
+        this.workers = workers == null ? group : workers;
         NativeSettings settings = new NativeSettings();
         serverSettings.accept(settings);
-        accepting = new NativeServer(List.of(), settings, group);
+        accepting = new NativeServer(List.of(), settings, this.workers);
         accepting.start(server);
         listening = new ServerBootstrap()
                 .group(group)
@@ -162,15 +177,20 @@ final class NativeTransportHarness {
     /** A client that is no transport of ours. */
     Peer peer() throws Exception {
         Peer peer = new Peer();
-        peer.channel = new Bootstrap()
+        connect(peer).sync();
+        return peer;
+    }
+
+    /** Connects such a client. */
+    ChannelFuture connect(Peer peer) {
+        ChannelFuture connected = new Bootstrap()
                 .group(group)
                 .channel(RdmaChannel.class)
                 .handler(peer)
-                .connect(address)
-                .sync()
-                .channel();
+                .connect(address);
+        peer.channel = connected.channel();
         peers.add(peer.channel);
-        return peer;
+        return connected;
     }
 
     void close() throws Exception {
@@ -181,5 +201,6 @@ final class NativeTransportHarness {
         listening.close().sync();
         accepting.shutdown();
         group.close();
+        workers.close();
     }
 }

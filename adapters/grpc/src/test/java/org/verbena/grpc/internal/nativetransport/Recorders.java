@@ -5,6 +5,7 @@ import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.internal.ClientStreamListener;
 import io.grpc.internal.DisconnectError;
+import io.grpc.internal.GrpcUtil;
 import io.grpc.internal.ManagedClientTransport;
 import io.grpc.internal.ServerListener;
 import io.grpc.internal.ServerStream;
@@ -19,6 +20,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.verbena.transport.spi.Patience;
 
 /** Listeners of gRPC's transports that write down what they get. */
@@ -144,9 +146,12 @@ final class Recorders {
         final BlockingQueue<OfConnection> connections = new LinkedBlockingQueue<>();
         final CountDownLatch shutdown = new CountDownLatch(1);
 
+        /** What a call does at once, on the event loop. */
+        volatile Consumer<OfServed> onCall = call -> {};
+
         @Override
         public ServerTransportListener transportCreated(ServerTransport transport) {
-            OfConnection connection = new OfConnection(transport);
+            OfConnection connection = new OfConnection(transport, this);
             connections.add(connection);
             return connection;
         }
@@ -165,14 +170,19 @@ final class Recorders {
         final CountDownLatch terminated = new CountDownLatch(1);
         volatile Attributes attributes;
 
-        OfConnection(ServerTransport transport) {
+        private final OfServer server;
+
+        OfConnection(ServerTransport transport, OfServer server) {
             this.transport = transport;
+            this.server = server;
         }
 
         @Override
         public void streamCreated(ServerStream stream, String method, Metadata headers) {
+            headers.get(GrpcUtil.TIMEOUT_KEY); // as gRPC's server does, which fails if it is malformed
             OfServed call = new OfServed(stream, method, headers);
             stream.setListener(call);
+            server.onCall.accept(call);
             calls.add(call);
         }
 
