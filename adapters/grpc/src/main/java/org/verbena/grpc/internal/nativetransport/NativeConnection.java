@@ -509,6 +509,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         }
         flow.removed = true;
         streams.remove(flow.id);
+        turns.remove0(flow);
         flow.releasePending();
         consumedOfConnection0(flow.unconsumed);
         flow.unconsumed = 0;

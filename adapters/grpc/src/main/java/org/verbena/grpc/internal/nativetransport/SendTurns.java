@@ -1,6 +1,6 @@
 package org.verbena.grpc.internal.nativetransport;
 
-import java.util.ArrayDeque;
+import java.util.LinkedHashSet;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
@@ -9,7 +9,9 @@ final class SendTurns {
     /** How many bytes the peer takes of all calls. */
     long credit;
 
-    private final ArrayDeque<StreamFlow> waiting = new ArrayDeque<>();
+    /** In turns. All are open: a call that leaves must not be kept by the peer's refusal to give credit. */
+    private final LinkedHashSet<StreamFlow> waiting = new LinkedHashSet<>();
+
     private final BooleanSupplier writable;
     private final Consumer<StreamFlow> sendOne;
 
@@ -45,8 +47,8 @@ final class SendTurns {
     void pumpAll0() {
         int stuck = 0;
         while (stuck < waiting.size() && writable.getAsBoolean()) {
-            StreamFlow flow = waiting.remove();
-            if (flow.removed || !flow.maySend()) {
+            StreamFlow flow = waiting.removeFirst();
+            if (!flow.maySend()) {
                 flow.queued = false;
             } else if (isTaken0(flow)) {
                 stuck = 0;
@@ -60,6 +62,14 @@ final class SendTurns {
                 stuck++;
                 waiting.add(flow);
             }
+        }
+    }
+
+    /** A call leaves. */
+    void remove0(StreamFlow flow) {
+        if (flow.queued) {
+            flow.queued = false;
+            waiting.remove(flow);
         }
     }
 
