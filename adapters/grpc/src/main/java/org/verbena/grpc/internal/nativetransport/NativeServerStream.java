@@ -95,6 +95,13 @@ final class NativeServerStream extends AbstractServerStream {
             this.transport = transport;
         }
 
+        /** Ends a call which gRPC's server could not begin, and of which it may know nothing. */
+        void failedToBegin0(Status status) {
+            if (listener() != null) {
+                transportReportStatus(status);
+            }
+        }
+
         void dataReceived0(ReadableBuffer data, boolean end) {
             inboundDataReceived(data, end);
         }

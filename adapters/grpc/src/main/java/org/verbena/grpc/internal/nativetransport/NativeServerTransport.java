@@ -25,6 +25,8 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.grpc.internal.wire.Fields;
 import org.verbena.grpc.internal.wire.GoAwayReason;
 import org.verbena.grpc.internal.wire.ProtocolViolation;
@@ -43,6 +45,7 @@ import org.verbena.grpc.internal.wire.Settings;
  * says that no call follows.
  */
 final class NativeServerTransport extends NativeConnection implements ServerTransport {
+    private static final Logger LOG = LoggerFactory.getLogger(NativeServerTransport.class);
 
     /** How long a client may take to answer GOAWAY before a connection without calls is closed. */
     private static final int GOAWAY_SECONDS = 10;
@@ -217,17 +220,43 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
 
     private void begin0(int stream, boolean end, String method, Fields fields) {
         Metadata headers = InternalMetadata.newMetadata(fields.count(), fields.namesAndValues());
-        StatsTraceContext stats = StatsTraceContext.newServerContext(tracers, method, headers);
+        StatsTraceContext stats;
+        try {
+            stats = StatsTraceContext.newServerContext(tracers, method, headers);
+        } catch (RuntimeException | Error failure) {
+            cannotBegin0(stream, failure);
+            return;
+        }
         NativeServerStream call = new NativeServerStream(this, fields.authority(), stats);
         NativeServerStream.State state = call.transportState();
         state.flow.headersReceived = true;
         state.flow.inboundEnded = end;
         add0(state.flow, stream);
-        listener().streamCreated(call, method, headers);
-        state.onStreamAllocated();
+        try {
+            listener().streamCreated(call, method, headers);
+            state.onStreamAllocated();
+        } catch (RuntimeException | Error failure) {
+            Status status = cannotBegin0(stream, failure);
+            remove0(state.flow);
+            state.failedToBegin0(status);
+        }
         if (end && !state.flow.removed) {
             state.dataReceived0(ReadableBuffers.empty(), true);
         }
+    }
+
+    /** What begins a call, gRPC or a tracer of the program, failed because of malformed metadata or a defect. */
+    private Status cannotBegin0(int stream, Throwable failure) {
+        if (failure instanceof IllegalArgumentException) {
+            LOG.debug("{}: metadata of a call are malformed", this, failure); // any client can send them
+        } else {
+            LOG.warn("{}: a call cannot begin", this, failure);
+        }
+        Status status = Status.INTERNAL
+                .withDescription("the server cannot begin the call")
+                .withCause(failure);
+        writeReset0(stream, false, status);
+        return status;
     }
 
     @Override
