@@ -393,15 +393,20 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         return true;
     }
 
-    /** Writes an answer to something that the peer can send without limit. */
+    /** Room for an answer to something that the peer can send without limit. */
     private ByteBuf answer0(int bytes) {
+        countAnswer0();
+        return room0(bytes);
+    }
+
+    /** Counts an answer to something that the peer can send without limit. Those to open calls have a limit already. */
+    final void countAnswer0() {
         if (!channel().isWritable()) {
             unreadAnswers++;
-            if (unreadAnswers > MOST_UNREAD_ANSWERS) {
+            if (unreadAnswers > MOST_UNREAD_ANSWERS + streams.size()) {
                 end0(Status.UNAVAILABLE.withDescription("the peer does not read what it asks for"), null);
             }
         }
-        return room0(bytes);
     }
 
     final void writeReset0(int stream, boolean notProcessed, Status status) {

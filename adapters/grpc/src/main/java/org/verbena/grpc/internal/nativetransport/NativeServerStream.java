@@ -118,7 +118,7 @@ final class NativeServerStream extends AbstractServerStream {
 
         @Override
         public void deframeFailed(Throwable cause) {
-            transport.fail0(this, Status.fromThrowable(cause));
+            transport.malformed0(this, Status.fromThrowable(cause));
         }
 
         @Override

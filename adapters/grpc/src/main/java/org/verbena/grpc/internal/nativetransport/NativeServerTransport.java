@@ -281,7 +281,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         }
     }
 
-    /** A client that opens and cancels calls makes a server work for nothing. */
+    /** A client that opens calls, and cancels them or lets them fail, makes a server work for nothing. */
     private void countReset0() {
         long now = System.nanoTime();
         if (resets == 0 || now - resetsSinceNanos > RESETS_NANOS) {
@@ -320,7 +320,11 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     // ---- calls
 
     void writeHeaders0(NativeServerStream.State call, Metadata headers) {
-        if (!call.flow.removed && !writeFields0(false, call.flow.id, false, headers, null, null)) {
+        if (call.flow.removed) {
+            return;
+        }
+        countAnswer0(); // they stay in the channel if the client resets the call
+        if (!writeFields0(false, call.flow.id, false, headers, null, null)) {
             fail0(call, Status.RESOURCE_EXHAUSTED.withDescription("response headers that are too long to be sent"));
         }
     }
@@ -334,14 +338,21 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         call.transportReportStatus(status);
     }
 
+    /** Ends a call whose client sends what is no message of gRPC. It costs as much as one that the client cancels. */
+    void malformed0(NativeServerStream.State call, Status status) {
+        fail0(call, status);
+        countReset0();
+    }
+
     /** Ends a call for a failure of the transport, which its client learns. */
-    void fail0(NativeServerStream.State call, Status status) {
+    private void fail0(NativeServerStream.State call, Status status) {
         if (!call.flow.removed) {
             Metadata trailers = new Metadata();
             trailers.put(InternalStatus.CODE_KEY, status);
             if (status.getDescription() != null) {
                 trailers.put(InternalStatus.MESSAGE_KEY, status.getDescription());
             }
+            countAnswer0();
             writeFields0(true, call.flow.id, true, trailers, null, null);
             remove0(call.flow);
         }
