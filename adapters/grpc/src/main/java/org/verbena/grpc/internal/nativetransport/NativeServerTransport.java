@@ -36,21 +36,19 @@ import org.verbena.grpc.internal.wire.Settings;
  * A server's connection.
  *
  * <pre>{@code
- * HANDSHAKE --SETTINGS--> READY --shutdown, max age, idle--> DRAINING --client's GOAWAY, last call ended--> ended
+ * HANDSHAKE --SETTINGS--> READY --shutdown, max age, idle--> DRAINING --GOAWAY or time, last call ended--> ended
  *     |                     |                                   |
- *     +---------------------+-- shutdownNow, violation, lost ---+---------------------------------------> ended
+ *     +---------------------+-- shutdownNow, violation, lost ---+-----------------------------------------> ended
  * }</pre>
  *
- * <p>A server that drains says GOAWAY and takes the calls that were under way: none is refused. The client's GOAWAY
- * says that no call follows.
+ * <p>A server that drains says GOAWAY and takes the calls that were under way. The client's GOAWAY says that no call
+ * follows. Where it does not come in time, another GOAWAY names the last call that was begun, and later ones are
+ * refused as not processed.
  */
 final class NativeServerTransport extends NativeConnection implements ServerTransport {
     private static final Logger LOG = LoggerFactory.getLogger(NativeServerTransport.class);
 
-    /** How long a client may take to answer GOAWAY before a connection without calls is closed. */
-    private static final int GOAWAY_SECONDS = 10;
-
-    /** In this time a client may cancel twice as many calls as it may have open, or {@link #LEAST_RESETS}. */
+    /** In this time twice as many of a client's calls as it may have open, or {@link #LEAST_RESETS}, may end badly. */
     private static final long RESETS_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private static final int LEAST_RESETS = 200;
@@ -70,6 +68,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     private boolean ready;
     private boolean draining;
     private boolean clientLeaves;
+    private boolean refuses;
     private boolean closes;
     private long resetsSinceNanos;
     private int resets;
@@ -125,9 +124,12 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         draining = true;
         if (ready) {
             writeGoAway0(Integer.MAX_VALUE, GoAwayReason.GRACEFUL, why);
-            later0(TimeUnit.SECONDS.toNanos(GOAWAY_SECONDS), () -> {
-                clientLeaves = true;
-                finish0();
+            later0(settings.goAwayNanos, () -> {
+                if (!clientLeaves) {
+                    refuses = true;
+                    writeGoAway0(lastStream, GoAwayReason.GRACEFUL, why);
+                    finish0();
+                }
             });
         }
     }
@@ -203,7 +205,9 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         }
         lastStream = stream;
         String path = fields.path();
-        if (streams.size() >= settings.maxStreams) {
+        if (refuses) {
+            writeReset0(stream, true, Status.UNAVAILABLE.withDescription("the server is going away"));
+        } else if (streams.size() >= settings.maxStreams) {
             writeReset0(stream, true, Status.UNAVAILABLE.withDescription("more calls at once than announced"));
         } else if (fields.isTooLarge()) {
             writeReset0(
@@ -378,7 +382,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
 
     @Override
     void roundEnded0(boolean calls) {
-        if (!calls && draining && (clientLeaves || !ready) && !closes) {
+        if (!calls && draining && (clientLeaves || refuses || !ready) && !closes) {
             closes = true;
             channel().close();
         }

@@ -62,6 +62,9 @@ public final class NativeSettings {
     /** How long its calls may take from then on. Server only. */
     public long maxAgeGraceNanos = NEVER;
 
+    /** How long a client may take to answer GOAWAY. Server only. */
+    long goAwayNanos = TimeUnit.SECONDS.toNanos(10);
+
     /** Creates the defaults. */
     public NativeSettings() {
         options.put(RdmaChannelOption.REGISTERED_ALLOCATOR, true);
@@ -85,6 +88,7 @@ public final class NativeSettings {
         copy.maxIdleNanos = maxIdleNanos;
         copy.maxAgeNanos = maxAgeNanos;
         copy.maxAgeGraceNanos = maxAgeGraceNanos;
+        copy.goAwayNanos = goAwayNanos;
         return copy;
     }
 
