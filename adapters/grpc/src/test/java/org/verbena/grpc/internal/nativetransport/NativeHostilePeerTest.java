@@ -18,6 +18,9 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,6 +30,7 @@ import org.verbena.api.RdmaServerChannel;
 import org.verbena.grpc.internal.nativetransport.NativeTransportHarness.Peer;
 import org.verbena.grpc.internal.nativetransport.Recorders.OfCall;
 import org.verbena.grpc.internal.nativetransport.Recorders.OfConnection;
+import org.verbena.grpc.internal.nativetransport.Recorders.OfServed;
 import org.verbena.grpc.internal.nativetransport.Recorders.OfTransport;
 import org.verbena.grpc.internal.wire.FieldWriter;
 import org.verbena.grpc.internal.wire.Fields;
@@ -48,12 +52,22 @@ class NativeHostilePeerTest {
     private NativeTransportHarness harness;
     private final FieldWriter fieldWriter = new FieldWriter();
 
+    /** The last connection that {@link #begun} made, at the server. */
+    private OfConnection last;
+
     @BeforeEach
     void openHarness() throws Exception {
         harness = new NativeTransportHarness("soft", settings -> {
             settings.windowBytes = WINDOW_BYTES;
             settings.maxStreams = MAX_STREAMS;
+            settings.goAwayNanos = TimeUnit.MILLISECONDS.toNanos(50);
         });
+    }
+
+    /** A server with the usual limit of calls: a client may cancel more than it may leave answers unread. */
+    private void openHarnessOfManyCalls() throws Exception {
+        harness.close();
+        harness = new NativeTransportHarness("soft", settings -> settings.maxStreams = 10_000);
     }
 
     /** Others are served whatever a peer has done. */
@@ -85,8 +99,24 @@ class NativeHostilePeerTest {
     private Peer begun() throws Exception {
         Peer peer = harness.peer();
         peer.send(into -> Frames.settings(into, SETTINGS));
-        await("the server is ready", harness.connection().ready);
+        last = harness.connection();
         return peer;
+    }
+
+    /** What is no message of gRPC: a flag that does not exist. */
+    private static void malformedData(ByteBuf into, int stream) {
+        Frames.data(into, stream, false, 5);
+        into.writeByte(0xff).writeInt(0);
+    }
+
+    private static void awaitFrame(Peer peer, String frame) {
+        Patience.until(frame, () -> {
+            try {
+                return frames(peer.received).contains(frame);
+            } catch (ProtocolViolation violation) {
+                throw new AssertionError(violation);
+            }
+        });
     }
 
     private void isCutOff(Consumer<ByteBuf> frames) throws Exception {
@@ -133,7 +163,7 @@ class NativeHostilePeerTest {
 
                 @Override
                 public void onGoAway(int lastStream, GoAwayReason reason, String text) {
-                    frames.add("GOAWAY " + reason);
+                    frames.add("GOAWAY " + reason + (lastStream == Integer.MAX_VALUE ? "" : " at " + lastStream));
                 }
 
                 @Override
@@ -235,7 +265,7 @@ class NativeHostilePeerTest {
             peer.send(into -> Frames.ping(into, false, 1));
         }
         peer.awaitClosed();
-        assertThat(frames(peer.received)).contains("GOAWAY TOO_MANY_PINGS");
+        assertThat(frames(peer.received)).contains("GOAWAY TOO_MANY_PINGS at 0");
     }
 
     /** Calls that are opened and cancelled at once, as fast as possible. */
@@ -254,7 +284,152 @@ class NativeHostilePeerTest {
             stream += 10;
         }
         peer.awaitClosed();
-        assertThat(frames(peer.received)).contains("GOAWAY TOO_MANY_RESETS");
+        assertThat(frames(peer.received)).anyMatch(frame -> frame.startsWith("GOAWAY TOO_MANY_RESETS"));
+    }
+
+    /** Calls that the server has to end cost it the same. */
+    @Test
+    void aFloodOfCallsThatFail() throws Exception {
+        harness.server.onCall = call -> call.stream.request(1);
+        Peer peer = begun();
+        int stream = 1;
+        for (int round = 0; round < 100 && peer.channel.isActive(); round++) {
+            int from = stream;
+            peer.send(into -> {
+                for (int i = 0; i < 10; i++) {
+                    headers(into, from + i, false);
+                    malformedData(into, from + i);
+                }
+            });
+            stream += 10;
+        }
+        int sent = stream - 1;
+        Patience.until("it is cut off, or all was read", () -> !peer.channel.isActive() || last.calls.size() == sent);
+        assertThat(last.calls.size()).isLessThan(sent);
+        peer.awaitClosed();
+        assertThat(frames(peer.received)).anyMatch(frame -> frame.startsWith("GOAWAY TOO_MANY_RESETS"));
+    }
+
+    /** Calls that are answered by the transport, or by the program, to a peer that does not read. */
+    private void isCutOffWithoutReading(BiConsumer<ByteBuf, Integer> callThatEnds) throws Exception {
+        Peer peer = begun();
+        peer.channel.config().setAutoRead(false);
+        int most = 19_000; // fewer than it may cancel
+        for (int from = 1; from < most; from += 100) {
+            int first = from;
+            peer.send(into -> {
+                for (int i = 0; i < 100; i++) {
+                    headers(into, first + i, false);
+                    callThatEnds.accept(into, first + i);
+                }
+            });
+        }
+        NativeServerTransport transport = (NativeServerTransport) last.transport;
+        Patience.until("it is cut off, or all was read", () -> isEnded(transport) || last.calls.size() == most);
+        assertThat(last.calls.size()).as("calls that were begun").isLessThan(most);
+        peer.channel.close();
+        await("its connection ends", last.terminated);
+    }
+
+    private static boolean isEnded(NativeServerTransport transport) {
+        return Patience.await("the server's loop", transport.loop().submit(transport::isEnded0));
+    }
+
+    @Test
+    void failuresThatAreNotRead() throws Exception {
+        openHarnessOfManyCalls();
+        harness.server.onCall = call -> call.stream.request(1);
+        isCutOffWithoutReading(NativeHostilePeerTest::malformedData);
+    }
+
+    @Test
+    void headersOfCancelledCallsThatAreNotRead() throws Exception {
+        openHarnessOfManyCalls();
+        Metadata.Key<String> key = Metadata.Key.of("key", Metadata.ASCII_STRING_MARSHALLER);
+        AtomicInteger calls = new AtomicInteger();
+        harness.server.onCall = call -> {
+            Metadata headers = new Metadata();
+            headers.put(key, calls.incrementAndGet() + "x".repeat(200));
+            call.stream.writeHeaders(headers, true);
+        };
+        isCutOffWithoutReading((into, stream) -> Frames.reset(into, stream, false, 1, ""));
+    }
+
+    /** Answers to calls that were cancelled wait for no credit. */
+    @Test
+    void cancelledCallsLeaveTheTurns() throws Exception {
+        Peer peer = harness.peer();
+        peer.send(into -> Frames.settings(into, new Settings(1, 1, 1 << 20, 1024, 100)));
+        OfConnection connection = harness.connection();
+        int calls = 100;
+        for (int stream = 1; stream <= calls; stream++) {
+            int now = stream;
+            peer.send(into -> headers(into, now, true));
+            OfServed call = connection.call();
+            call.stream.writeHeaders(new Metadata(), false);
+            call.stream.writeMessage(NativeTransportHarness.message(new byte[2000]));
+            call.stream.flush();
+            if (stream > 1) {
+                peer.send(into -> Frames.reset(into, now, false, Status.Code.CANCELLED.value(), ""));
+                assertThat(call.closedWith()).isEqualTo(Status.Code.CANCELLED);
+            }
+        }
+        NativeServerTransport transport = (NativeServerTransport) connection.transport;
+        assertThat(transport.loop().submit(transport.turns::waiting0).get()).isEqualTo(1);
+        peer.channel.close().sync();
+    }
+
+    @Test
+    void aMalformedTimeoutEndsItsCallOnly() throws Exception {
+        for (String timeout : List.of("x", "", "5x", "123456789S")) {
+            Peer peer = begun();
+            FieldWriter fields = new FieldWriter();
+            peer.send(into -> {
+                int begin = Frames.beginFields(into, false, 1, false);
+                fields.write(into, bytes(Fields.PATH), bytes("/verbena.Test/method"));
+                Frames.endFields(into, begin);
+                begin = Frames.beginFields(into, false, 2, true);
+                fields.write(into, bytes(Fields.PATH), bytes("/verbena.Test/method"));
+                fields.write(into, bytes("grpc-timeout"), bytes(timeout));
+                Frames.endFields(into, begin);
+            });
+            awaitFrame(peer, "RESET 2");
+            last.call().stream.close(Status.OK, new Metadata());
+            awaitFrame(peer, "TRAILERS 1");
+            assertThat(last.calls).isEmpty();
+            peer.channel.close().sync();
+        }
+    }
+
+    /** A client that stood still while the server gave up waiting for its GOAWAY has broken no rule. */
+    @Test
+    void callsOfAClientThatReadsGoAwayLateAreRefusedAsNotProcessed() throws Exception {
+        Peer peer = begun();
+        peer.send(into -> headers(into, 1, false));
+        OfServed first = last.call();
+        last.transport.shutdown();
+        awaitFrame(peer, "GOAWAY GRACEFUL");
+        awaitFrame(peer, "GOAWAY GRACEFUL at 1");
+        peer.send(into -> {
+            headers(into, 2, false);
+            Frames.data(into, 2, true, 4);
+            into.writeZero(4);
+        });
+        awaitFrame(peer, "RESET 2 not processed");
+        first.stream.close(Status.OK, new Metadata());
+        awaitFrame(peer, "TRAILERS 1");
+        assertThat(frames(peer.received)).containsOnlyOnce("GOAWAY GRACEFUL", "GOAWAY GRACEFUL at 1");
+        peer.awaitClosed();
+        assertThat(last.calls).isEmpty();
+    }
+
+    /** The last GOAWAY names the last call, so that a client knows which may be made again. */
+    @Test
+    void aClientThatDoesNotAnswerGoAwayLearnsWhichCallsWereBegun() throws Exception {
+        Peer peer = begun();
+        last.transport.shutdown();
+        peer.awaitClosed();
+        assertThat(frames(peer.received)).containsOnlyOnce("GOAWAY GRACEFUL", "GOAWAY GRACEFUL at 0");
     }
 
     @Test

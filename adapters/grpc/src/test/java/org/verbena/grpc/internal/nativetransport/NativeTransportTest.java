@@ -481,6 +481,31 @@ class NativeTransportTest {
         assertThat(served.stream.isReady()).isTrue();
     }
 
+    /** Nearly all of the connection's window is with calls that are not read: another passes with the rest of it. */
+    @Test
+    void flowControlOfCallsThatAreNotRead() throws Exception {
+        int window = 64 << 10;
+        NativeClientTransport client =
+                harness.connect(harness.address, listener, settings -> settings.windowBytes = window);
+        await("the client is ready", listener.ready);
+        OfConnection connection = harness.connection();
+        for (int i = 0; i < 3; i++) {
+            open(client, new OfCall(), new Metadata());
+            OfServed unread = connection.call();
+            unread.stream.writeHeaders(new Metadata(), true);
+            write(unread, new byte[2 * window]);
+        }
+        OfCall call = new OfCall();
+        ClientStream stream = open(client, call, new Metadata());
+        OfServed served = connection.call();
+        served.stream.writeHeaders(new Metadata(), true);
+        stream.request(100);
+        for (int i = 0; i < 100; i++) {
+            write(served, new byte[window / 4]);
+            assertThat(call.message()).as("message " + i).hasSize(window / 4);
+        }
+    }
+
     @Test
     void flowControlDoesNotDeadlockLargeMessage() throws Exception {
         NativeClientTransport client =
