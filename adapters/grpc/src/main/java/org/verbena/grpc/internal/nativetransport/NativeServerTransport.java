@@ -333,10 +333,14 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         }
     }
 
-    /** Ends a call by the program's wish, or at its deadline. */
+    /**
+     * Ends a call by the program's wish, or at its deadline. The client's deadline has passed as well then, and gRPC
+     * makes its own words of a cancelled call, whether or not the client's timer was sooner.
+     */
     void cancel0(NativeServerStream.State call, Status status) {
         if (!call.flow.removed) {
-            writeReset0(call.flow.id, false, status);
+            boolean isLate = status.getCode() == Status.Code.DEADLINE_EXCEEDED;
+            writeReset0(call.flow.id, false, isLate ? Status.CANCELLED : status);
             remove0(call.flow);
         }
         call.transportReportStatus(status);

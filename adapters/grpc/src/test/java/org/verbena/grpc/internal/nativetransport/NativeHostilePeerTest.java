@@ -153,7 +153,9 @@ class NativeHostilePeerTest {
 
                 @Override
                 public void onReset(int stream, boolean notProcessed, int status, String text) {
-                    frames.add("RESET " + stream + (notProcessed ? " not processed" : ""));
+                    boolean isCancelled = status == Status.Code.CANCELLED.value() && text.isEmpty();
+                    frames.add("RESET " + stream + (isCancelled ? " cancelled" : "")
+                            + (notProcessed ? " not processed" : ""));
                 }
 
                 @Override
@@ -399,6 +401,16 @@ class NativeHostilePeerTest {
             assertThat(last.calls).isEmpty();
             peer.channel.close().sync();
         }
+    }
+
+    /** Its words would reach the program in place of gRPC's own about the client's deadline. */
+    @Test
+    void aCallThatIsLateIsCancelledWithoutWords() throws Exception {
+        Peer peer = begun();
+        peer.send(into -> headers(into, 1, false));
+        last.call().stream.cancel(Status.DEADLINE_EXCEEDED.withDescription("context timed out"));
+        awaitFrame(peer, "RESET 1 cancelled");
+        peer.channel.close().sync();
     }
 
     /** A client that stood still while the server gave up waiting for its GOAWAY has broken no rule. */
