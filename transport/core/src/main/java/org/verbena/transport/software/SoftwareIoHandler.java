@@ -3,6 +3,7 @@ package org.verbena.transport.software;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.IoRegistration;
 import io.netty.channel.nio.NioIoHandler;
@@ -31,7 +32,7 @@ public abstract class SoftwareIoHandler implements IoHandler {
     /** How long turns run before the peers are polled again: what a peer with a short message waits for. */
     private static final long TURNS_NANOS = 250_000;
 
-    protected final IoHandler nio;
+    private final IoHandler nio;
     protected final SpinBudget spin;
     protected final SoftwareDomain domain;
     protected final PollCounters.Loop counters;
@@ -43,6 +44,7 @@ public abstract class SoftwareIoHandler implements IoHandler {
     private final int stallTimeoutMillis;
     private final List<LoopMember> members = new ArrayList<>();
     private int completions;
+    private long selects;
     private int tick;
     private @Nullable SoftwareReceiveQueue sharedReceiveQueue;
     private @Nullable ScheduledFuture<?> nextTick;
@@ -148,6 +150,27 @@ public abstract class SoftwareIoHandler implements IoHandler {
      */
     public final void runAfterPoll(Runnable turn) {
         turns.add(turn);
+    }
+
+    /** Handles what the selector finds; may block if that allows it. Releases the channels closed before. */
+    protected final int select(IoHandlerContext context) {
+        selects++;
+        return nio.run(context);
+    }
+
+    /** Runs a turn once the selector has released the channels that are closed now: until then the system has them. */
+    public final void runAfterSelect(Runnable turn) {
+        runAfterSelect(selects, turn);
+    }
+
+    private void runAfterSelect(long selectsBefore, Runnable turn) {
+        turns.add(() -> {
+            if (selects == selectsBefore) {
+                runAfterSelect(selectsBefore, turn);
+            } else {
+                turn.run();
+            }
+        });
     }
 
     /** An endpoint has reported a completion. */

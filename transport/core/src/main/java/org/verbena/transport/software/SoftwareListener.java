@@ -131,7 +131,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
             LOG.debug("closing {}", this, e);
         }
         // As with the end: the system has the socket until the selector has released it.
-        loopHandler.runAfterPoll(() -> {
+        loopHandler.runAfterSelect(() -> {
             if (closed) {
                 return;
             }
@@ -255,7 +255,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
         } else {
             // The system accepts on the port until the selector has released the channel, which it does at its next
             // select.
-            loopHandler.runAfterPoll(this::reportClosed);
+            loopHandler.runAfterSelect(this::reportClosed);
         }
     }
 

@@ -93,7 +93,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
     private int pollSockets() {
         turnsSinceSockets = 0;
         socketPolls++;
-        return nio.run(POLLING);
+        return select(POLLING);
     }
 
     private int poll() {
@@ -133,7 +133,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
             }
             if (awake.isEmpty()) {
                 counters.waits(start);
-                handled = nio.run(context);
+                handled = select(context);
                 counters.woke();
             } else {
                 handled = poll();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -16,9 +17,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -28,8 +31,10 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.shm.ffm.UnixSockets;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
@@ -188,6 +193,64 @@ class ShmEnvironmentTest {
                 .isInstanceOf(ConnectionException.class);
         first.close();
         provider.bind(address).close();
+    }
+
+    /** Such a loop polls its connections more often than its sockets. */
+    @Test
+    void aPortIsFreeWhenItsListenerOnABusyLoopHasClosed() {
+        ShmProvider provider = new ShmProvider(ShmOptions.DEFAULTS.withDirectory(directory()));
+        IoHandlerFactory factory = provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS);
+        ShmIoHandler[] io = new ShmIoHandler[1];
+        MultiThreadIoEventLoopGroup group =
+                new MultiThreadIoEventLoopGroup(1, executor -> io[0] = (ShmIoHandler) factory.newHandler(executor));
+        groups.add(group);
+        IoEventLoop loop = group.next();
+        AlwaysBusy busy = new AlwaysBusy();
+        Patience.await("something to do in each turn", loop.submit(() -> io[0].wake(busy)));
+        for (int i = 0; i < 100; i++) {
+            RecordingListenerHandler listening = new RecordingListenerHandler(loop);
+            CompletableFuture<Void> boundAgain = new CompletableFuture<>();
+            Listener listener = provider.listen(loop, ANY_PORT, new ListenOptions(1, true), new ListenerHandler() {
+                @Override
+                public void onListening(Listener it) {
+                    listening.onListening(it);
+                }
+
+                @Override
+                public void onConnectRequest(Listener it, IncomingConnection connection) {
+                    listening.onConnectRequest(it, connection);
+                }
+
+                @Override
+                public void onClosed(Listener it, @Nullable Throwable cause) {
+                    boundAgain.completeAsync(
+                            () -> {
+                                provider.bind(it.localAddress()).close();
+                                return null;
+                            },
+                            Runnable::run);
+                }
+            });
+            listening.awaitListening();
+            listener.close();
+            Patience.await("the port bound again", boundAgain);
+        }
+        Patience.await("no more to do", loop.submit(() -> io[0].removeAwake(busy)));
+    }
+
+    private static final class AlwaysBusy extends Polled {
+        @Override
+        int poll() {
+            return 1;
+        }
+
+        @Override
+        boolean fallAsleep() {
+            return false;
+        }
+
+        @Override
+        void awake() {}
     }
 
     @Test

@@ -46,7 +46,7 @@ final class SoftIoHandler extends SoftwareIoHandler {
     @Override
     public int run(IoHandlerContext context) {
         turnContext.of = context;
-        int handled = turnContext.canBlock() ? await() : nio.run(turnContext);
+        int handled = turnContext.canBlock() ? await() : select(turnContext);
         return handled + runTurns();
     }
 
@@ -57,7 +57,7 @@ final class SoftIoHandler extends SoftwareIoHandler {
         int handled = spin(start);
         if (handled == 0) {
             counters.waits(start);
-            handled = nio.run(turnContext);
+            handled = select(turnContext);
             counters.woke();
         }
         if (spin.isAdaptive()) {
@@ -76,7 +76,7 @@ final class SoftIoHandler extends SoftwareIoHandler {
         long now = start;
         try {
             do {
-                int handled = nio.run(turnContext);
+                int handled = select(turnContext);
                 if (handled > 0) {
                     return handled;
                 }
