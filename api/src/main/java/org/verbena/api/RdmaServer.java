@@ -77,6 +77,9 @@ public final class RdmaServer implements AutoCloseable {
     /** What stops the server when the JVM ends; null for nothing. */
     private final AtomicReference<@Nullable Thread> hook = new AtomicReference<>();
 
+    /** Set before the hook is removed for the last time. */
+    private volatile boolean closed;
+
     private RdmaServer(
             RdmaServerChannel channel,
             RdmaEventLoopGroup group,
@@ -213,9 +216,12 @@ public final class RdmaServer implements AutoCloseable {
      * matters; further ones return its outcome. {@link #close()} ends it early. May be called on any thread, also in a
      * handler.
      *
-     * @param most how long it may take, more than zero: as long as the slowest handlers need
-     * @return done when the server is closed: with true if everything that had arrived was answered, and with false if
-     *     something was not when the time was over. Cancelling it stops nothing
+     * @param most how long clients and handlers have, more than zero: as long as the slowest handlers need. Closing the
+     *     connections takes up to 5 s more, and with a shared group as long as {@link
+     *     RdmaChannelOption#CLOSE_TIMEOUT_MILLIS} says
+     * @return done when the server is closed: with true if every request that had arrived was answered, and with false
+     *     if one was not when the time was over, the server was closed, or its client was lost. Cancelling it stops
+     *     nothing
      * @throws IllegalArgumentException the time is not positive
      */
     public CompletableFuture<Boolean> shutdown(Duration most) {
@@ -229,7 +235,7 @@ public final class RdmaServer implements AutoCloseable {
         CompletableFuture.allOf(ShortForm.close(channel), drained)
                 .thenApply(all -> true)
                 .completeOnTimeout(false, nanos, TimeUnit.NANOSECONDS)
-                .thenCompose(inTime -> inTime ? CompletableFuture.completedFuture(true) : children.end())
+                .thenCompose(inTime -> children.end())
                 .thenCompose(answered -> closeAsync().thenApply(closed -> answered))
                 .whenComplete((answered, failure) -> {
                     if (failure == null) {
@@ -243,15 +249,15 @@ public final class RdmaServer implements AutoCloseable {
 
     /**
      * Shuts the server down, as {@link #shutdown} does, when the JVM ends: by SIGTERM, by SIGINT or by {@code
-     * System.exit}. The JVM waits for it, and no longer than that. If the server is closed before, nothing remains of
-     * this.
+     * System.exit}. The JVM waits for it, and up to 5 s more for connections that are closing. If the server is closed
+     * before, nothing remains of this.
      *
      * <pre>{@code
      * RdmaServer.bind("0.0.0.0", 7471, handler).closeOnSigterm(Duration.ofSeconds(20));
      * }</pre>
      *
-     * @param most how long it may take, more than zero: less than what the operating system or the orchestrator waits
-     *     before it kills the process
+     * @param most how long clients and handlers have, more than zero: at least 5 s less than what the operating system
+     *     or the orchestrator waits before it kills the process
      * @return this
      * @throws IllegalArgumentException the time is not positive
      * @throws IllegalStateException the JVM is ending already
@@ -261,6 +267,9 @@ public final class RdmaServer implements AutoCloseable {
         Thread stop = new Thread(() -> shutdownAtExit(most, nanos), "verbena-shutdown");
         Runtime.getRuntime().addShutdownHook(stop);
         remove(hook.getAndSet(stop));
+        if (closed) { // perhaps before the hook was there
+            remove(hook.getAndSet(null));
+        }
         return this;
     }
 
@@ -308,6 +317,7 @@ public final class RdmaServer implements AutoCloseable {
      * @return done when it is closed and its threads have ended; cancelling it stops nothing
      */
     public CompletableFuture<Void> closeAsync() {
+        closed = true;
         remove(hook.getAndSet(null));
         return ownsGroup
                 ? ShortForm.done(group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS))

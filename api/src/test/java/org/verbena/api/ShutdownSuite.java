@@ -354,6 +354,24 @@ public abstract class ShutdownSuite extends ApiSuite {
     }
 
     @Test
+    void repliesThatAreNotSentAreNoAnswers() {
+        RdmaServer server = RdmaServer.builder()
+                .group(group)
+                .option(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, 200)
+                .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(new byte[256 << 10])));
+        RdmaChannel deaf = stranger(server, announcing());
+        deaf.config().setAutoRead(false);
+        for (int i = 1; i <= 200; i++) {
+            write(deaf, "01 000000000000" + HexFormat.of().toHexDigits((byte) i));
+        }
+        Channel accepted = server.connections().iterator().next();
+        Patience.until("replies wait", () -> !accepted.isWritable());
+        assertThat(Patience.await("the shutdown", server.shutdown(Duration.ofMillis(50))))
+                .isFalse();
+        done("closing", deaf.close());
+    }
+
+    @Test
     void aPeerThatStaysIsClosedInTheEnd() {
         RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
         RdmaChannel stays = stranger(server, announcing());
@@ -417,10 +435,81 @@ public abstract class ShutdownSuite extends ApiSuite {
                 Patience.until("it has arrived", arrived::get);
                 CompletableFuture<Boolean> stopping = server.shutdown(LONG);
                 server.close();
-                Patience.await("the shutdown", stopping);
+                assertThat(Patience.await("the shutdown", stopping))
+                        .as("all was answered")
+                        .isFalse();
                 failure("the request", request);
             }
         }
+    }
+
+    // ---- clients that are gone
+
+    @Test
+    void handlersOfClientsThatHaveGoneAreWaitedFor() {
+        Semaphore turns = new Semaphore(0);
+        AtomicInteger handled = new AtomicInteger();
+        RdmaServer server = RdmaServer.builder()
+                .group(group)
+                .virtualThreads(true)
+                .bind(host(), 0, (exchange, message) -> {
+                    turns.acquire();
+                    handled.incrementAndGet();
+                });
+        try {
+            RdmaClient client = client(server);
+            Patience.await("a send", client.send(new byte[1]));
+            Patience.await("one behind it", client.send(new byte[1]));
+            Patience.until("the first has begun", () -> turns.hasQueuedThreads());
+            Channel accepted = server.connections().iterator().next();
+            settle(client.channel(), accepted);
+            client.close();
+            Patience.until("the connection is gone", () -> server.connections().isEmpty());
+            settle(accepted, accepted);
+            CompletableFuture<Boolean> stopping = server.shutdown(LONG);
+            settle(accepted, accepted);
+            assertThat(stopping).as("handlers run").isNotDone();
+            turns.release(2);
+            assertThat(Patience.await("the shutdown", stopping)).isTrue();
+            assertThat(handled).hasValue(2);
+        } finally {
+            turns.release(2);
+            server.close();
+        }
+    }
+
+    @Test
+    void aHandlerOfAClientThatHasGoneIsNotDoneInTime() {
+        Semaphore turns = new Semaphore(0);
+        RdmaServer server = RdmaServer.builder()
+                .group(group)
+                .virtualThreads(true)
+                .bind(host(), 0, (exchange, message) -> turns.acquire());
+        try {
+            RdmaClient client = client(server);
+            Patience.await("a send", client.send(new byte[1]));
+            Patience.until("it has begun", () -> turns.hasQueuedThreads());
+            client.close();
+            Patience.until("the connection is gone", () -> server.connections().isEmpty());
+            assertThat(Patience.await("the shutdown", server.shutdown(Duration.ofMillis(50))))
+                    .isFalse();
+        } finally {
+            turns.release();
+            server.close();
+        }
+    }
+
+    @Test
+    void requestsOfAClientThatIsLostMeanwhileAreNotAnswered() {
+        BlockingQueue<Exchange> held = new LinkedBlockingQueue<>();
+        RdmaServer server = serve(0, (exchange, message) -> held.add(exchange));
+        RdmaChannel stays = stranger(server, announcing());
+        write(stays, "01 00000000000001 68");
+        Patience.take("the request", held);
+        CompletableFuture<Boolean> stopping = server.shutdown(LONG);
+        assertThat(hex(inbox(stays).next())).startsWith(LEAVING);
+        done("closing", stays.close());
+        assertThat(Patience.await("the shutdown", stopping)).isFalse();
     }
 
     // ---- a rolling update

@@ -24,7 +24,13 @@ final class Drain {
 
     private final Messenger messenger;
     private final Channel channel;
-    private final CompletableFuture<Void> done = new CompletableFuture<>();
+    private final CompletableFuture<Boolean> done = new CompletableFuture<>();
+
+    /** Event loop only. */
+    private boolean foundOpen;
+
+    /** Written by the loop. */
+    private volatile boolean answeredAll = true;
 
     /** Whether the client ends it. */
     private volatile boolean clientLeaves;
@@ -34,12 +40,24 @@ final class Drain {
         channel = messenger.channel();
     }
 
-    /** Done when the connection has ended and no handler runs for it. */
-    CompletableFuture<Void> done() {
+    /** Done when the connection has ended and no handler runs for it: with whether it has answered all. */
+    CompletableFuture<Boolean> done() {
         return done;
     }
 
+    boolean hasAnsweredAll() {
+        return answeredAll;
+    }
+
+    /** The connection ends, and requests have no answer for which their clients wait. On the loop. */
+    void unanswered0() {
+        if (foundOpen) { // else they lost their clients before
+            answeredAll = false;
+        }
+    }
+
     void begin0(String reason) {
+        foundOpen = channel.isOpen();
         ShortForm.done(channel.closeFuture()).thenRun(this::check);
         if (!channel.isActive()) {
             channel.close(); // a client in the handshake has sent nothing yet
@@ -70,7 +88,7 @@ final class Drain {
             return;
         }
         if (!channel.isOpen()) {
-            done.complete(null);
+            done.complete(answeredAll);
         } else if (!clientLeaves) {
             channel.close();
         }

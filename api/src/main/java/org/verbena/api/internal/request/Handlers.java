@@ -2,6 +2,7 @@ package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.RequestFailure;
 
@@ -24,7 +25,7 @@ final class Handlers {
 
     private final OpenRequests open = new OpenRequests();
 
-    /** Waits until no handler runs and all is answered; null unless the server is leaving. Written by the loop. */
+    /** Waits until no handler runs and all is answered; null at first. Written by the loop. */
     private volatile @Nullable Drain drain;
 
     // Confined to the event loop.
@@ -61,8 +62,13 @@ final class Handlers {
             return;
         }
         receive0(incoming, message);
-        if (!incoming.isOver() && !open.add(incoming)) {
-            incoming.cancel();
+        if (!incoming.isOver()) {
+            if (!open.add(incoming)) {
+                incoming.cancel();
+            }
+            if (incoming.isOver()) { // another thread may have answered it before it was among the open ones
+                ended();
+            }
         }
     }
 
@@ -200,6 +206,11 @@ final class Handlers {
         return open.isEmpty() && (virtual == null || virtual.isIdle());
     }
 
+    /** Null unless the server is leaving, or the connection has ended before its handlers. */
+    @Nullable Drain drain() {
+        return drain;
+    }
+
     void drain0(Drain waiting) {
         drain = waiting;
     }
@@ -215,7 +226,12 @@ final class Handlers {
 
     /** The connection has ended, and nobody waits for its requests. On the loop. */
     void end0() {
-        open.end().forEach(this::cancel0);
+        List<Incoming> unanswered = open.end();
+        Drain waiting = drain;
+        if (waiting != null && unanswered.stream().anyMatch(Incoming::isAwaited)) {
+            waiting.unanswered0();
+        }
+        unanswered.forEach(this::cancel0);
         ended();
     }
 

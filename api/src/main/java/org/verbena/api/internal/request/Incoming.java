@@ -332,6 +332,11 @@ public final class Incoming {
         }
     }
 
+    /** Whether it has no answer, and its time is not over. One that was just answered may still be listed. */
+    boolean isAwaited() {
+        return !isOver() && !isExpired();
+    }
+
     boolean isOver() {
         return state.get() >= OVER;
     }

@@ -236,34 +236,40 @@ public final class Messenger extends ChannelDuplexHandler {
     // ---- the end of a server's connection
 
     /**
-     * Asks the client to leave. Any thread.
+     * Asks the client to leave, unless it was asked before. Any thread.
      *
-     * @return done when the connection has ended and no handler runs for it
+     * @return done when the connection has ended and no handler runs for it: with whether it has answered all
      */
-    CompletableFuture<Void> drain(String reason) {
+    CompletableFuture<Boolean> drain(String reason) {
         Drain drain = new Drain(this);
         try {
-            channel.eventLoop().execute(() -> {
-                handlers.drain0(drain);
-                drain.begin0(reason);
-            });
+            channel.eventLoop().execute(() -> drain0(drain, reason));
         } catch (RejectedExecutionException ended) {
-            handlers.drain0(drain);
-            drain.check();
+            drain0(drain, reason);
         }
         return drain.done();
+    }
+
+    private void drain0(Drain drain, String reason) {
+        Drain earlier = handlers.drain();
+        if (earlier == null) {
+            handlers.drain0(drain);
+            drain.begin0(reason);
+        } else {
+            earlier.done().thenAccept(drain.done()::complete);
+        }
     }
 
     /**
      * Closes the connection, and refuses what has not begun. Any thread.
      *
-     * @return whether all that had arrived was answered
+     * @return whether all that had arrived was answered, and the answers were sent
      */
     CompletableFuture<Boolean> end() {
         CompletableFuture<Boolean> answered = new CompletableFuture<>();
         try {
             channel.eventLoop().execute(() -> {
-                boolean all = handlers.isIdle();
+                boolean all = hasAnsweredAll();
                 try {
                     if (!isGone() && peerTakes0(Frames.EXTENDED)) {
                         handlers.refuseUnbegun0();
@@ -274,9 +280,14 @@ public final class Messenger extends ChannelDuplexHandler {
                 }
             });
         } catch (RejectedExecutionException ended) {
-            answered.complete(handlers.isIdle());
+            answered.complete(hasAnsweredAll());
         }
         return answered;
+    }
+
+    private boolean hasAnsweredAll() {
+        Drain drain = handlers.drain();
+        return handlers.isIdle() && limit.messages() == 0 && (drain == null || drain.hasAnsweredAll());
     }
 
     // ---- inbound

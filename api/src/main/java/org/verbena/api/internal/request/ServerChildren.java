@@ -8,15 +8,28 @@ import org.verbena.api.internal.loop.LoopFuture;
 
 /** The connections of a server, from their requests on: none of them outlives it. Any thread. */
 public final class ServerChildren {
-    private final Set<Messenger> open = ConcurrentHashMap.newKeySet();
+    /** Those that are open, and those with handlers that run. */
+    private final Set<Messenger> present = ConcurrentHashMap.newKeySet();
+
     private volatile boolean closing;
+
+    /** Whether a connection that was asked to end has ended without all answers. */
+    private volatile boolean unanswered;
 
     /** Adds an accepted connection, before its handshake. It is closed if the server closes or is leaving. */
     public void add(Messenger child) {
-        open.add(child);
-        child.channel().closeFuture().addListener(closed -> open.remove(child));
+        present.add(child);
+        child.channel().closeFuture().addListener(closed -> closed(child));
         if (closing) {
             child.channel().close();
+        }
+    }
+
+    private void closed(Messenger child) {
+        if (child.handlers().isIdle()) {
+            present.remove(child);
+        } else {
+            child.drain("").thenRun(() -> present.remove(child));
         }
     }
 
@@ -24,7 +37,7 @@ public final class ServerChildren {
     public CompletableFuture<Void> close() {
         closing = true;
         return LoopFuture.of(CompletableFuture.allOf(
-                open.stream().map(child -> ShortForm.close(child.channel())).toArray(CompletableFuture<?>[]::new)));
+                present.stream().map(child -> ShortForm.close(child.channel())).toArray(CompletableFuture<?>[]::new)));
     }
 
     /**
@@ -33,14 +46,26 @@ public final class ServerChildren {
      */
     public CompletableFuture<Void> drain(String reason) {
         closing = true;
-        return CompletableFuture.allOf(
-                open.stream().map(child -> child.drain(reason)).toArray(CompletableFuture<?>[]::new));
+        return CompletableFuture.allOf(present.stream()
+                .map(child -> child.drain(reason).thenAccept(this::ended))
+                .toArray(CompletableFuture<?>[]::new));
     }
 
-    /** Closes those that are left, whose requests are refused as far as they have not begun. */
+    private void ended(boolean answered) {
+        if (!answered) {
+            unanswered = true;
+        }
+    }
+
+    /**
+     * Closes those that are left, whose requests are refused as far as they have not begun.
+     *
+     * @return whether all that had arrived on these and on those before was answered
+     */
     public CompletableFuture<Boolean> end() {
-        List<CompletableFuture<Boolean>> all = open.stream().map(Messenger::end).toList();
+        List<CompletableFuture<Boolean>> all =
+                present.stream().map(Messenger::end).toList();
         return CompletableFuture.allOf(all.toArray(CompletableFuture<?>[]::new))
-                .thenApply(none -> all.stream().allMatch(CompletableFuture::join));
+                .thenApply(none -> all.stream().allMatch(CompletableFuture::join) && !unanswered);
     }
 }
