@@ -213,6 +213,39 @@ public abstract class CancellationSuite extends ApiSuite {
                 .isInstanceOf(IllegalStateException.class);
     }
 
+    /** A program that sends what it means as the reply: its clients wait until their timeouts. */
+    @Test
+    void aHandlerThatSendsAndNeverRepliesIsLogged() {
+        MessageHandler sends = (exchange, message) -> {
+            exchange.send(message.retainedDuplicate());
+            if (message.readableBytes() == 2) {
+                exchange.reply(message.retain());
+            }
+        };
+        BlockingQueue<Integer> sent = new LinkedBlockingQueue<>();
+        try (LoggedWarnings logged = new LoggedWarnings(Messenger.class.getName());
+                RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, sends);
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .requestTimeout(LONG)
+                        .onMessage((exchange, message) -> sent.add(message.readableBytes()))
+                        .connect(host(), server.port())) {
+            client.send(new byte[3]);
+            assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
+            settle(client.channel(), server.connections().iterator().next());
+            assertThat(logged.texts()).isEmpty();
+            for (int i = 0; i < 20; i++) {
+                sent.clear();
+                CompletableFuture<byte[]> unanswered = client.request(new byte[1]);
+                assertThat(Patience.take("what it sends", sent)).isEqualTo(1);
+                unanswered.cancel(false);
+            }
+            Patience.until("all are cancelled", () -> !logged.texts().isEmpty());
+            assertThat(logged.texts().getFirst()).contains("reply");
+            assertThat(logged.texts()).as("not for each of them").hasSizeLessThan(20);
+        }
+    }
+
     @Test
     void anActionThatFailsHindersNoOther() {
         try (RdmaServer server = serve(false);

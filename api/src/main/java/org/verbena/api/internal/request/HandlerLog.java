@@ -31,6 +31,9 @@ public final class HandlerLog {
     /** For the whole process: replies that cannot be sent are one program's fault, on all connections. */
     private static final Interval REPLIES = new Interval();
 
+    /** For the whole process: requests whose handlers used {@code send} and did not reply. */
+    private static final Interval SENDS = new Interval();
+
     private final MessagePort port;
     private final Channel channel;
     private final Interval failures = new Interval();
@@ -71,6 +74,18 @@ public final class HandlerLog {
                     others == 0 ? "" : " (and " + others + " more that were not logged)",
                     cause.toString());
             LOG.debug("{}", channel, cause);
+        }
+    }
+
+    /** The handler of a request has used {@code send}, and the request ends without an answer. Any thread. */
+    void neverReplied() {
+        long others = SENDS.due(System.nanoTime());
+        if (others >= 0) {
+            LOG.warn(
+                    "{}: the handler of a request used send and not reply, and the client got no answer{}: only reply"
+                            + " answers a request",
+                    channel,
+                    others == 0 ? "" : " (and " + others + " more that were not logged)");
         }
     }
 

@@ -172,6 +172,11 @@ final class Handlers {
         }
     }
 
+    /** The handler of a request has used {@code send}, and the request ends without an answer. Any thread. */
+    void neverReplied() {
+        log.neverReplied();
+    }
+
     /** The program has made a mistake with a message. Any thread. */
     void report(Incoming incoming, Throwable failure) {
         log.failed(incoming, failure);

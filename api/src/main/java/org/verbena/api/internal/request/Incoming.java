@@ -48,6 +48,9 @@ public final class Incoming {
     /** What to run if nobody waits any more; null for nothing. Guarded by this object. */
     private @Nullable List<Runnable> whenCancelled;
 
+    /** Whether the handler of a request has sent a message: perhaps it meant a reply. */
+    private volatile boolean hasSent;
+
     /** The message that a handler on a virtual thread has now. Written by that thread. */
     private volatile @Nullable ByteBuf handled;
 
@@ -138,7 +141,7 @@ public final class Incoming {
      */
     public Future<Void> send(ByteBuf message) {
         messenger.handlers().checkKept(this, message);
-        return messenger.outgoing().message(message);
+        return post(message);
     }
 
     /** Sends a copy. */
@@ -149,7 +152,7 @@ public final class Incoming {
         } catch (RuntimeException | Error noMemory) {
             return messenger.completable(messenger.notifier().newFailedFuture(noMemory));
         }
-        return messenger.completable(messenger.outgoing().message(copy));
+        return messenger.completable(post(copy));
     }
 
     /** Sends a copy of what remains. */
@@ -160,7 +163,14 @@ public final class Incoming {
         } catch (RuntimeException | Error noMemory) {
             return messenger.completable(messenger.notifier().newFailedFuture(noMemory));
         }
-        return messenger.completable(messenger.outgoing().message(copy));
+        return messenger.completable(post(copy));
+    }
+
+    private Future<Void> post(@Nullable ByteBuf message) {
+        if (request) {
+            hasSent = true;
+        }
+        return messenger.outgoing().message(message);
     }
 
     private Future<Void> answer(@Nullable ByteBuf message) {
@@ -268,6 +278,9 @@ public final class Incoming {
             return false;
         }
         over();
+        if (hasSent) {
+            messenger.handlers().neverReplied();
+        }
         List<Runnable> actions;
         synchronized (this) {
             actions = whenCancelled;
