@@ -41,8 +41,9 @@ public final class Exchange {
      *
      * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
      * @return done when the send has completed. It fails with {@link IllegalStateException}, which is logged here too,
-     *     if the message is not a request or is answered already, and is cancelled if the request {@linkplain
-     *     #isCancelled() is}: then nothing is sent
+     *     if the message is not a request or is answered already. Nothing is sent if nobody waits for the reply: then
+     *     it is cancelled, or fails with {@link org.verbena.transport.ConnectionException} if the connection is gone. A
+     *     reply that is sent just when the timeout is over may succeed here all the same
      * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> reply(ByteBuf message) {

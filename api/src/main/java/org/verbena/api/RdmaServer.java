@@ -475,7 +475,9 @@ public final class RdmaServer implements AutoCloseable {
          * Interrupts a handler when nobody waits for its reply any more: the client has cancelled its request, its
          * timeout is over, or its connection is gone. An {@code InterruptedException} that the handler then throws is
          * not logged. Needs {@link #virtualThreads}. Off by default, since a handler may be interrupted at any point:
-         * {@link Exchange#onCancel} and {@link Exchange#isCancelled} let it choose.
+         * {@link Exchange#onCancel} and {@link Exchange#isCancelled} let it choose. The server knows the timeouts of
+         * requests, but it reads that a client has cancelled one only when it reads from the connection again, which
+         * {@link #virtualThreads} limits.
          *
          * @param interrupt whether to interrupt
          * @return this

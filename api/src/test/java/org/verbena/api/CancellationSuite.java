@@ -22,6 +22,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.VirtualHandlers;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
@@ -243,6 +244,81 @@ public abstract class CancellationSuite extends ApiSuite {
             Patience.until("all are cancelled", () -> !logged.texts().isEmpty());
             assertThat(logged.texts().getFirst()).contains("reply");
             assertThat(logged.texts()).as("not for each of them").hasSizeLessThan(20);
+        }
+    }
+
+    /** More hang than are read at once, so that their cancels wait behind requests that are not read. */
+    @Test
+    void whatHasExpiredEndsAlsoIfNoCancelIsRead() {
+        Semaphore never = new Semaphore(0);
+        AtomicInteger interrupted = new AtomicInteger();
+        MessageHandler hangs = (exchange, message) -> {
+            if (message.readableBytes() == 1) {
+                exchange.reply(message.retain());
+                return;
+            }
+            try {
+                never.acquire();
+            } catch (InterruptedException expired) {
+                interrupted.incrementAndGet();
+                throw expired;
+            }
+        };
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .virtualThreads(true)
+                        .interruptCancelled(true)
+                        .bind(host(), 0, hangs);
+                RdmaClient client = client(server)) {
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+            for (int i = 0; i < VirtualHandlers.MOST + 100; i++) {
+                requests.add(client.request(new byte[2], Duration.ofSeconds(1)));
+            }
+            CompletableFuture<byte[]> last = client.request(new byte[1]);
+            for (CompletableFuture<byte[]> each : requests) {
+                assertThat(failure("a request", each)).isInstanceOf(RequestException.TimedOut.class);
+            }
+            assertThat(Patience.await("the last reply", last)).hasSize(1);
+            Patience.until(
+                    "each is interrupted, or dropped",
+                    () -> interrupted.get() + server.expiredRequests() + server.abandonedRequests() == requests.size());
+        }
+    }
+
+    /** The time of a peer that says nothing further. */
+    @Test
+    void aRequestIsCancelledWhenItsTimeIsOver() {
+        for (boolean virtual : new boolean[] {false, true}) {
+            try (RdmaServer server = serve(virtual)) {
+                RdmaChannel stranger =
+                        (RdmaChannel) done("connecting", bootstrap(announcing()).connect(server.localAddress()))
+                                .channel();
+                write(stranger, "04 00000000000001 ffffffff 68"); // no limit
+                write(stranger, "04 00000000000002 00100000 6869"); // about a second
+                write(stranger, "04 00000000000003 00080000 686970"); // about half of that
+                List<Held> all = new ArrayList<>();
+                for (int i = 0; i < 3; i++) {
+                    all.add(Patience.take("a request", held));
+                }
+                for (Held each : all) {
+                    if (each.message.length > 1) {
+                        Patience.until("it is cancelled", () -> each.cancelled.get() == 1);
+                        assertThat(failure("a reply", each.exchange.reply(each.message)))
+                                .isInstanceOf(CancellationException.class);
+                    }
+                }
+                Held unlimited = all.stream()
+                        .filter(each -> each.message.length == 1)
+                        .findFirst()
+                        .orElseThrow();
+                assertThat(unlimited.cancelled).hasValue(0);
+                unlimited.exchange.reply(unlimited.message);
+                assertThat(hex(inbox(stranger).next())).isEqualTo("0200000000000001" + "68");
+                assertThat(server.expiredRequests() + server.abandonedRequests())
+                        .as("they had begun")
+                        .isZero();
+                done("closing", stranger.close());
+            }
         }
     }
 

@@ -24,6 +24,7 @@ final class Handlers {
     private final @Nullable VirtualHandlers virtual;
 
     private final OpenRequests open = new OpenRequests();
+    private final Expiry expiry;
 
     /** Waits until no handler runs and all is answered; null at first. Written by the loop. */
     private volatile @Nullable Drain drain;
@@ -42,6 +43,7 @@ final class Handlers {
         queueAge = serving.queueAge();
         virtual = serving.virtualThreads() ? new VirtualHandlers(messenger, serving) : null;
         plain = Incoming.ofMessage(messenger);
+        expiry = new Expiry(channel, open, this::cancel0);
     }
 
     /** Whether so many messages are unfinished that no more should be read. On the loop. */
@@ -57,13 +59,17 @@ final class Handlers {
     /** Handles a request, and takes ownership of its message. On the loop. */
     void request0(Incoming incoming, ByteBuf message) {
         if (virtual != null) {
-            open.add(incoming); // before another thread can answer it
+            if (open.add(incoming)) { // before another thread can answer it
+                expiry.expect0(incoming);
+            }
             receive0(incoming, message);
             return;
         }
         receive0(incoming, message);
         if (!incoming.isOver()) {
-            if (!open.add(incoming)) {
+            if (open.add(incoming)) {
+                expiry.expect0(incoming);
+            } else {
                 incoming.cancel();
             }
             if (incoming.isOver()) { // another thread may have answered it before it was among the open ones
@@ -231,6 +237,7 @@ final class Handlers {
 
     /** The connection has ended, and nobody waits for its requests. On the loop. */
     void end0() {
+        expiry.end0();
         List<Incoming> unanswered = open.end();
         Drain waiting = drain;
         if (waiting != null && unanswered.stream().anyMatch(Incoming::isAwaited)) {

@@ -221,6 +221,16 @@ public final class Incoming {
         return timeNanos != Long.MAX_VALUE && System.nanoTime() - arrivedNanos >= timeNanos;
     }
 
+    /** Whether the peer has said how long it waits. */
+    boolean hasDeadline() {
+        return timeNanos != Long.MAX_VALUE;
+    }
+
+    /** When its time is over, if it has a deadline. */
+    long deadlineNanos() {
+        return arrivedNanos + timeNanos;
+    }
+
     /** When the first part of the request arrived. */
     long arrivedNanos() {
         return arrivedNanos;

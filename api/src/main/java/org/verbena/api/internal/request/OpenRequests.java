@@ -57,6 +57,26 @@ final class OpenRequests {
         }
     }
 
+    /** Of those whose time is not over, returns the one whose time is over first; adds the others that have a time. */
+    synchronized @Nullable Incoming earliest(long nowNanos, List<Incoming> expired) {
+        Incoming first = null;
+        ByNumber<Incoming> all = open;
+        if (all == null) {
+            return null;
+        }
+        for (Incoming each : all.each()) {
+            if (!each.hasDeadline()) {
+                continue;
+            }
+            if (each.deadlineNanos() - nowNanos <= 0) {
+                expired.add(each);
+            } else if (first == null || each.deadlineNanos() - first.deadlineNanos() < 0) {
+                first = each;
+            }
+        }
+        return first;
+    }
+
     synchronized List<Incoming> all() {
         ByNumber<Incoming> all = open;
         return all == null ? List.of() : all.all();
