@@ -21,7 +21,6 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -527,7 +526,6 @@ public abstract class ShutdownSuite extends ApiSuite {
 
     private void rollingUpdate(int rounds, int count) {
         LongAdder answered = new LongAdder();
-        ConcurrentLinkedQueue<Throwable> failures = new ConcurrentLinkedQueue<>();
         AtomicBoolean stop = new AtomicBoolean();
         MessageHandler busy = MessageHandler.ofBytes((exchange, message) -> {
             Thread.sleep(1);
@@ -539,30 +537,32 @@ public abstract class ShutdownSuite extends ApiSuite {
         }
         List<RdmaClient> clients = new ArrayList<>();
         List<CompletableFuture<Void>> running = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            RdmaClient client = client(servers);
-            clients.add(client);
-            for (int chain = 0; chain < 2; chain++) {
-                CompletableFuture<Void> ended = new CompletableFuture<>();
-                running.add(ended);
-                goOn(client, answered, failures, stop, ended);
+        try {
+            for (int i = 0; i < count; i++) {
+                RdmaClient client = client(servers);
+                clients.add(client);
+                for (int chain = 0; chain < 2; chain++) {
+                    CompletableFuture<Void> ended = new CompletableFuture<>();
+                    running.add(ended);
+                    goOn(client, answered, stop, ended);
+                }
             }
-        }
-        for (int round = 0; round < rounds; round++) {
-            for (int i = 0; i < servers.length; i++) {
-                int port = servers[i].port();
-                long before = answered.sum();
-                assertThat(Patience.await("the shutdown", servers[i].shutdown(LONG)))
-                        .isTrue();
-                Patience.until("the others serve all", () -> answered.sum() > before + count);
-                RdmaServer next = serveOnThreads(port, busy);
-                servers[i] = next;
-                Patience.until("all are back", () -> next.connections().size() == count);
+            for (int round = 0; round < rounds; round++) {
+                for (int i = 0; i < servers.length; i++) {
+                    int port = servers[i].port();
+                    long before = answered.sum();
+                    assertThat(Patience.await("the shutdown", servers[i].shutdown(LONG)))
+                            .isTrue();
+                    Patience.until("the others serve all", () -> answered.sum() > before + count);
+                    RdmaServer next = serveOnThreads(port, busy);
+                    servers[i] = next;
+                    Patience.until("all are back", () -> next.connections().size() == count);
+                }
             }
+        } finally {
+            stop.set(true);
         }
-        stop.set(true);
         running.forEach(each -> Patience.await("the last request", each));
-        assertThat(failures).isEmpty();
         assertThat(answered.sum()).isGreaterThan((long) count * rounds * servers.length);
         List<CompletableFuture<Void>> closing = new ArrayList<>();
         clients.forEach(client -> closing.add(client.closeAsync()));
@@ -576,23 +576,19 @@ public abstract class ShutdownSuite extends ApiSuite {
         return RdmaServer.builder().group(group).virtualThreads(true).bind(host(), port, handler);
     }
 
-    /** One request after the other. */
+    /** One request after the other, until one fails. */
     private static void goOn(
-            RdmaClient client,
-            LongAdder answered,
-            ConcurrentLinkedQueue<Throwable> failures,
-            AtomicBoolean stop,
-            CompletableFuture<Void> ended) {
+            RdmaClient client, LongAdder answered, AtomicBoolean stop, CompletableFuture<Void> ended) {
         client.request(new byte[64]).whenCompleteAsync((reply, failure) -> {
-            if (failure == null) {
-                answered.increment();
-            } else {
-                failures.add(failure);
+            if (failure != null) {
+                ended.completeExceptionally(failure);
+                return;
             }
+            answered.increment();
             if (stop.get()) {
                 ended.complete(null);
             } else {
-                goOn(client, answered, failures, stop, ended);
+                goOn(client, answered, stop, ended);
             }
         });
     }
