@@ -28,6 +28,7 @@ import java.util.function.Consumer;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.grpc.internal.nativetransport.GrpcCore;
 import org.verbena.grpc.internal.nativetransport.NativeServer;
 import org.verbena.grpc.internal.nativetransport.NativeSettings;
 import org.verbena.grpc.internal.wire.Frames;
@@ -61,7 +62,7 @@ public final class NativeServerBuilder extends ServerBuilder<NativeServerBuilder
     NativeServerBuilder(SocketAddress address, RdmaEventLoopGroup group) {
         http2 = VerbenaGrpc.overRdma(NettyServerBuilder.forAddress(address), group)
                 .withOption(RdmaChannelOption.ACCEPT_MESSAGES, true);
-        messages = new ServerImplBuilder((tracers, metrics) -> {
+        messages = GrpcCore.serverBuilder(tracers -> {
             made = new NativeServer(tracers, settings, group);
             return made;
         });

@@ -60,6 +60,11 @@ final class InboundBuffer extends AbstractReadableBuffer {
         content.readBytes(into, length);
     }
 
+    /** For gRPC before 1.79. */
+    public void readBytes(ByteBuffer into) {
+        content.readBytes(into);
+    }
+
     @Override
     public ReadableBuffer readBytes(int length) {
         InboundBuffer part = new InboundBuffer(content.readRetainedSlice(length), heldBytes, length);

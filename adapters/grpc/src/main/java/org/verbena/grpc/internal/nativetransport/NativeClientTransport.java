@@ -10,14 +10,11 @@ import io.grpc.Status;
 import io.grpc.internal.ClientStream;
 import io.grpc.internal.ClientStreamListener.RpcProgress;
 import io.grpc.internal.ConnectionClientTransport;
-import io.grpc.internal.DisconnectError;
 import io.grpc.internal.GrpcAttributes;
 import io.grpc.internal.GrpcUtil;
 import io.grpc.internal.Http2Ping;
 import io.grpc.internal.KeepAliveManager;
-import io.grpc.internal.KeepAliveManager.ClientKeepAlivePinger;
 import io.grpc.internal.ReadableBuffer;
-import io.grpc.internal.SimpleDisconnectError;
 import io.grpc.internal.StatsTraceContext;
 import io.grpc.internal.TransportTracer;
 import io.netty.bootstrap.Bootstrap;
@@ -34,6 +31,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
+import org.verbena.grpc.internal.nativetransport.GrpcCore.Disconnect;
 import org.verbena.grpc.internal.wire.Fields;
 import org.verbena.grpc.internal.wire.GoAwayReason;
 import org.verbena.grpc.internal.wire.ProtocolViolation;
@@ -48,8 +46,7 @@ import org.verbena.grpc.internal.wire.Settings;
  *     +----------------------+-- shutdownNow, connection lost -------------+------------------------> ended
  * }</pre>
  */
-final class NativeClientTransport extends NativeConnection
-        implements ConnectionClientTransport, ClientKeepAlivePinger.TransportWithDisconnectReason {
+final class NativeClientTransport extends NativeConnection implements ConnectionClientTransport {
 
     /** How long the server's SETTINGS may take once the channel is connected. */
     private static final int SETTINGS_SECONDS = 10;
@@ -125,11 +122,7 @@ final class NativeClientTransport extends NativeConnection
         settings.options().forEach((option, value) -> set(bootstrap, option, value));
         if (settings.keepAliveNanos != NativeSettings.NEVER) {
             keepAlive = new KeepAliveManager(
-                    new ClientKeepAlivePinger(this),
-                    loop,
-                    keepAliveNanos,
-                    settings.keepAliveTimeoutNanos,
-                    settings.keepAliveWithoutCalls);
+                    pinger(), loop, keepAliveNanos, settings.keepAliveTimeoutNanos, settings.keepAliveWithoutCalls);
         }
         ChannelFuture registered = bootstrap.register();
         channel(registered.channel(), loop);
@@ -212,30 +205,30 @@ final class NativeClientTransport extends NativeConnection
 
     @Override
     public void shutdown(Status reason) {
-        execute(() -> drain0(reason, SimpleDisconnectError.SUBCHANNEL_SHUTDOWN), true);
+        execute(() -> drain0(reason, Disconnect.SHUTDOWN), true);
     }
 
     @Override
     public void shutdownNow(Status reason) {
-        shutdownNow(reason, SimpleDisconnectError.SUBCHANNEL_SHUTDOWN);
+        execute(() -> shutdownNow0(reason, Disconnect.SHUTDOWN), true);
+    }
+
+    private void shutdownNow0(Status reason, Disconnect why) {
+        drain0(reason, why);
+        end0(reason, null);
     }
 
     @Override
-    public void shutdownNow(Status reason, DisconnectError error) {
-        execute(
-                () -> {
-                    drain0(reason, error);
-                    end0(reason, null);
-                },
-                true);
+    void pingTimedOut0(Status status) {
+        shutdownNow0(status, Disconnect.TIMED_OUT);
     }
 
     /** Opens no more calls. */
-    private void drain0(Status reason, DisconnectError error) {
+    private void drain0(Status reason, Disconnect why) {
         if (shutdownStatus == null) {
             shutdownStatus = reason;
             because0(reason);
-            listener.transportShutdown(reason, error);
+            GrpcCore.transportShutdown(listener, reason, why);
         }
         if (waiting.isEmpty()) {
             sayGoAway0();
@@ -284,7 +277,7 @@ final class NativeClientTransport extends NativeConnection
     private void begin0(NativeClientStream.State call) {
         if (lastStream == Integer.MAX_VALUE) {
             Status usedUp = Status.UNAVAILABLE.withDescription("the connection's numbers are used up");
-            drain0(usedUp, SimpleDisconnectError.UNKNOWN);
+            drain0(usedUp, Disconnect.UNKNOWN);
             left0(call);
             call.flow.removed = true;
             call.close0(usedUp, RpcProgress.REFUSED, true);
@@ -470,7 +463,7 @@ final class NativeClientTransport extends NativeConnection
             onTooManyPings.run();
         }
         peerLeaves = true;
-        drain0(status, SimpleDisconnectError.UNKNOWN); // before calls end: those that they begin then go elsewhere
+        drain0(status, Disconnect.UNKNOWN); // before calls end: those that they begin then go elsewhere
         LostCall refused = new LostCall(status, RpcProgress.REFUSED);
         for (StreamFlow flow : new ArrayList<>(streams.values())) {
             if (flow.id > lastOfServer) {
@@ -507,7 +500,7 @@ final class NativeClientTransport extends NativeConnection
 
     @Override
     void ending0(Status status) {
-        drain0(status, SimpleDisconnectError.UNKNOWN);
+        drain0(status, Disconnect.UNKNOWN);
     }
 
     @Override
@@ -516,7 +509,7 @@ final class NativeClientTransport extends NativeConnection
         if (limit != null) {
             limit.cancel(false);
         }
-        drain0(status, SimpleDisconnectError.UNKNOWN);
+        drain0(status, Disconnect.UNKNOWN);
         loseWaiting0(status);
         Http2Ping asked = ping;
         if (asked != null) {

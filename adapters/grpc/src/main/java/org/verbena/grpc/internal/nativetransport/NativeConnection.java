@@ -14,6 +14,7 @@ import io.grpc.Status;
 import io.grpc.internal.ClientStreamListener.RpcProgress;
 import io.grpc.internal.GrpcAttributes;
 import io.grpc.internal.KeepAliveManager;
+import io.grpc.internal.KeepAliveManager.KeepAlivePinger;
 import io.grpc.internal.ReadableBuffer;
 import io.grpc.internal.TransportTracer;
 import io.grpc.internal.WritableBufferAllocator;
@@ -157,6 +158,9 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     /** The answer to a PING. */
     abstract void ponged0(long nonce);
 
+    /** The peer answers no PING. */
+    abstract void pingTimedOut0(Status status);
+
     /** Something of a call is sent. */
     void sending0() {}
 
@@ -213,6 +217,29 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             attributes.set(NativeAttributes.CARRIER, carrier);
         }
         return attributes;
+    }
+
+    /** Asks, for gRPC's keepalive, whether the peer is there; any of its frames shows it. */
+    final KeepAlivePinger pinger() {
+        return new KeepAlivePinger() {
+            @Override
+            public void ping() {
+                execute(
+                        () -> {
+                            writePing0(0);
+                            tracer.reportKeepAliveSent();
+                        },
+                        true);
+            }
+
+            @Override
+            public void onPingTimeout() {
+                execute(
+                        () -> pingTimedOut0(
+                                Status.UNAVAILABLE.withDescription("keepalive failed: the connection is likely gone")),
+                        true);
+            }
+        };
     }
 
     /** See {@code InternalInstrumented}. */

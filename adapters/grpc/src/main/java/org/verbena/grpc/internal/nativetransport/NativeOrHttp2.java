@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.grpc.internal.nativetransport.GrpcCore.Disconnect;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.protocol.PrivateData;
 
@@ -125,6 +126,20 @@ final class NativeOrHttp2 implements ConnectionClientTransport {
 
         @Override
         public void transportShutdown(Status status, DisconnectError error) {
+            if (!fallsBack(status)) {
+                to.transportShutdown(status, error);
+            }
+        }
+
+        /** The same with gRPC before 1.79. */
+        @SuppressWarnings({"unused", "EffectivelyPrivate"}) // gRPC calls it
+        public void transportShutdown(Status status) {
+            if (!fallsBack(status)) {
+                GrpcCore.transportShutdown(to, status, Disconnect.UNKNOWN);
+            }
+        }
+
+        private boolean fallsBack(Status status) {
             Supplier<ConnectionClientTransport> other = http2;
             synchronized (NativeOrHttp2.this) {
                 if (other != null && !shut && isRejection(status.getCause())) {
@@ -137,9 +152,8 @@ final class NativeOrHttp2 implements ConnectionClientTransport {
                         "{} rejects gRPC's native transport; this connection uses HTTP/2: {}",
                         address,
                         String.valueOf(status.getCause()));
-            } else {
-                to.transportShutdown(status, error);
             }
+            return rejected;
         }
 
         @Override

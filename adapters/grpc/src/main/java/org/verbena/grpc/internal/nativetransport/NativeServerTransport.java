@@ -8,7 +8,6 @@ import io.grpc.ServerStreamTracer;
 import io.grpc.Status;
 import io.grpc.internal.KeepAliveEnforcer;
 import io.grpc.internal.KeepAliveManager;
-import io.grpc.internal.KeepAliveManager.KeepAlivePinger;
 import io.grpc.internal.MaxConnectionIdleManager;
 import io.grpc.internal.ReadableBuffer;
 import io.grpc.internal.ReadableBuffers;
@@ -151,7 +150,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         attributes = listener().transportReady(attributes0().build());
         if (settings.keepAliveNanos != NativeSettings.NEVER) {
             keepAlive = new KeepAliveManager(
-                    new Pinger(), loop(), settings.keepAliveNanos, settings.keepAliveTimeoutNanos, true);
+                    pinger(), loop(), settings.keepAliveNanos, settings.keepAliveTimeoutNanos, true);
             keepAlive.onTransportStarted();
         }
         if (idleLimit != null) {
@@ -317,6 +316,11 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     }
 
     @Override
+    void pingTimedOut0(Status status) {
+        end0(status, null);
+    }
+
+    @Override
     void sending0() {
         enforcer.resetCounters();
     }
@@ -401,22 +405,6 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         ServerTransportListener to = listener;
         if (to != null) {
             channel().closeFuture().addListener(closed -> to.transportTerminated());
-        }
-    }
-
-    private final class Pinger implements KeepAlivePinger {
-        @Override
-        public void ping() {
-            execute(() -> writePing0(0), true);
-        }
-
-        @Override
-        public void onPingTimeout() {
-            execute(
-                    () -> end0(
-                            Status.UNAVAILABLE.withDescription("keepalive failed: the connection is likely gone"),
-                            null),
-                    true);
         }
     }
 }

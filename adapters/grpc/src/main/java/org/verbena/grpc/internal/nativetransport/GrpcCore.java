@@ -1,0 +1,108 @@
+package org.verbena.grpc.internal.nativetransport;
+
+import io.grpc.MetricRecorder;
+import io.grpc.ServerStreamTracer;
+import io.grpc.Status;
+import io.grpc.internal.InternalServer;
+import io.grpc.internal.ManagedClientTransport;
+import io.grpc.internal.ServerImplBuilder;
+import io.grpc.internal.SimpleDisconnectError;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.List;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What differs in {@code io.grpc.internal} between the supported versions of grpc-core, 1.73 to 1.85. Verbena is
+ * compiled against the newest. Two differences are elsewhere: {@link InboundBuffer#readBytes(java.nio.ByteBuffer)} and
+ * {@link NativeOrHttp2} have methods of older versions besides those of the newest.
+ */
+public final class GrpcCore {
+    private GrpcCore() {}
+
+    /** Why a client's connection takes no more calls, for gRPC's metrics. */
+    enum Disconnect {
+        SHUTDOWN,
+        TIMED_OUT,
+        UNKNOWN
+    }
+
+    /** {@code Listener.transportShutdown(Status)} of 1.78 and before; null with later versions. */
+    private static final @Nullable MethodHandle TRANSPORT_SHUTDOWN = olderTransportShutdown();
+
+    private static @Nullable MethodHandle olderTransportShutdown() {
+        try {
+            return MethodHandles.publicLookup()
+                    .findVirtual(
+                            ManagedClientTransport.Listener.class,
+                            "transportShutdown",
+                            MethodType.methodType(void.class, Status.class));
+        } catch (NoSuchMethodException newer) {
+            return null;
+        } catch (IllegalAccessException closed) {
+            throw new IllegalStateException("io.grpc.internal is not open to Verbena", closed);
+        }
+    }
+
+    /** Tells gRPC that a client's connection takes no more calls. */
+    static void transportShutdown(ManagedClientTransport.Listener to, Status status, Disconnect why) {
+        if (TRANSPORT_SHUTDOWN == null) {
+            Newer.transportShutdown(to, status, why);
+            return;
+        }
+        try {
+            TRANSPORT_SHUTDOWN.invokeExact(to, status);
+        } catch (RuntimeException | Error failure) {
+            throw failure;
+        } catch (Throwable impossible) {
+            throw new IllegalStateException("transportShutdown declares no exception", impossible);
+        }
+    }
+
+    /**
+     * A builder of servers on a transport.
+     *
+     * @param transport makes it from the tracers of calls
+     * @return gRPC's builder
+     */
+    public static ServerImplBuilder serverBuilder(
+            Function<List<? extends ServerStreamTracer.Factory>, InternalServer> transport) {
+        return new ServerImplBuilder(new Transport(transport));
+    }
+
+    /** Uses classes that older versions do not have. */
+    private static final class Newer {
+        static void transportShutdown(ManagedClientTransport.Listener to, Status status, Disconnect why) {
+            to.transportShutdown(
+                    status,
+                    switch (why) {
+                        case SHUTDOWN -> SimpleDisconnectError.SUBCHANNEL_SHUTDOWN;
+                        case TIMED_OUT -> SimpleDisconnectError.CONNECTION_TIMED_OUT;
+                        case UNKNOWN -> SimpleDisconnectError.UNKNOWN;
+                    });
+        }
+    }
+
+    /** Has the methods of all versions. */
+    private static final class Transport implements ServerImplBuilder.ClientTransportServersBuilder {
+        private final Function<List<? extends ServerStreamTracer.Factory>, InternalServer> make;
+
+        Transport(Function<List<? extends ServerStreamTracer.Factory>, InternalServer> make) {
+            this.make = make;
+        }
+
+        @Override
+        public InternalServer buildClientTransportServers(
+                List<? extends ServerStreamTracer.Factory> tracers, MetricRecorder metrics) {
+            return make.apply(tracers);
+        }
+
+        /** Of 1.81 and before. */
+        @SuppressWarnings({"unused", "EffectivelyPrivate"}) // gRPC calls it
+        public InternalServer buildClientTransportServers(List<? extends ServerStreamTracer.Factory> tracers) {
+            return make.apply(tracers);
+        }
+    }
+}
