@@ -48,7 +48,8 @@ class GrpcRungsTest {
     private static final int LEAST_TESTS = 30;
     private static final int OPERATION_MILLIS = 60_000;
     private static final int CONNECT_MILLIS = 120_000;
-    private static final Set<String> AT_ONCE =
+    /** What runs on several at once. */
+    static final Set<String> AT_ONCE =
             Set.of("emptyUnary", "largeUnary", "serverStreaming", "clientStreaming", "pingPong", "customMetadata");
 
     private static RdmaEventLoopGroup group;
@@ -100,7 +101,7 @@ class GrpcRungsTest {
         assertThat(used(Carrier.TCP) - before.get(Carrier.TCP)).isGreaterThanOrEqualTo(LEAST_TESTS);
     }
 
-    private static void assertPassed(Class<?> suite, Result result, int leastTests) {
+    static void assertPassed(Class<?> suite, Result result, int leastTests) {
         System.out.printf(
                 "%s: %d tests in %d ms, %d failed%n",
                 suite.getSimpleName(), result.getRunCount(), result.getRunTime(), result.getFailureCount());
@@ -110,7 +111,7 @@ class GrpcRungsTest {
     }
 
     /** Tests of these names. */
-    private static final class Named extends Filter {
+    static final class Named extends Filter {
         private final Set<String> names;
 
         Named(Set<String> names) {
