@@ -99,7 +99,7 @@ public final class GrpcCore {
             return make.apply(tracers);
         }
 
-        /** Of 1.81 and before. */
+        /** Of 1.79 and before; 1.82 has the other. */
         @SuppressWarnings({"unused", "EffectivelyPrivate"}) // gRPC calls it
         public InternalServer buildClientTransportServers(List<? extends ServerStreamTracer.Factory> tracers) {
             return make.apply(tracers);
