@@ -577,8 +577,7 @@ public abstract class ShutdownSuite extends ApiSuite {
     }
 
     /** One request after the other, until one fails. */
-    private static void goOn(
-            RdmaClient client, LongAdder answered, AtomicBoolean stop, CompletableFuture<Void> ended) {
+    private static void goOn(RdmaClient client, LongAdder answered, AtomicBoolean stop, CompletableFuture<Void> ended) {
         client.request(new byte[64]).whenCompleteAsync((reply, failure) -> {
             if (failure != null) {
                 ended.completeExceptionally(failure);
