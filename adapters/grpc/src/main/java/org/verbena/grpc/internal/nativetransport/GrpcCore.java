@@ -7,9 +7,8 @@ import io.grpc.internal.InternalServer;
 import io.grpc.internal.ManagedClientTransport;
 import io.grpc.internal.ServerImplBuilder;
 import io.grpc.internal.SimpleDisconnectError;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -30,19 +29,13 @@ public final class GrpcCore {
     }
 
     /** {@code Listener.transportShutdown(Status)} of 1.78 and before; null with later versions. */
-    private static final @Nullable MethodHandle TRANSPORT_SHUTDOWN = olderTransportShutdown();
+    private static final @Nullable Method TRANSPORT_SHUTDOWN = olderTransportShutdown();
 
-    private static @Nullable MethodHandle olderTransportShutdown() {
+    private static @Nullable Method olderTransportShutdown() {
         try {
-            return MethodHandles.publicLookup()
-                    .findVirtual(
-                            ManagedClientTransport.Listener.class,
-                            "transportShutdown",
-                            MethodType.methodType(void.class, Status.class));
+            return ManagedClientTransport.Listener.class.getMethod("transportShutdown", Status.class);
         } catch (NoSuchMethodException newer) {
             return null;
-        } catch (IllegalAccessException closed) {
-            throw new IllegalStateException("io.grpc.internal is not open to Verbena", closed);
         }
     }
 
@@ -53,11 +46,11 @@ public final class GrpcCore {
             return;
         }
         try {
-            TRANSPORT_SHUTDOWN.invokeExact(to, status);
-        } catch (RuntimeException | Error failure) {
-            throw failure;
-        } catch (Throwable impossible) {
-            throw new IllegalStateException("transportShutdown declares no exception", impossible);
+            TRANSPORT_SHUTDOWN.invoke(to, status);
+        } catch (IllegalAccessException closed) {
+            throw new IllegalStateException("io.grpc.internal is not open to Verbena", closed);
+        } catch (InvocationTargetException failed) {
+            throw new IllegalStateException("gRPC failed at the end of a connection", failed.getCause());
         }
     }
 
