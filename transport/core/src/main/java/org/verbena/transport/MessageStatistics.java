@@ -8,7 +8,7 @@ package org.verbena.transport;
  * @param messagesReceived messages delivered
  * @param bytesReceived their bytes
  * @param framesSent SENDs, control included
- * @param framesReceived receives consumed, control included
+ * @param framesReceived frames that came, control included
  * @param controlFramesSent SENDs that carried no message
  * @param rendezvousSent messages advertised for the peer to read from local memory
  * @param rendezvousReceived messages read from the peer's memory

@@ -270,7 +270,12 @@ public final class RegisteredBufferPool implements AutoCloseable {
         }
     }
 
-    boolean isWatched() {
+    /**
+     * Whether someone waits for memory of this pool.
+     *
+     * @return whether {@link #watch} was called last with true
+     */
+    public boolean isWatched() {
         return watched;
     }
 

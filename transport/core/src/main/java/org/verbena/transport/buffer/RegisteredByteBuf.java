@@ -169,6 +169,21 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         return block.lengthBytes;
     }
 
+    /**
+     * Appends bytes, as the other methods to write do, without an object for where they come from.
+     *
+     * @param from where they are
+     * @param offsetBytes where they begin there
+     * @param lengthBytes how many, within the {@link #writableBytes()}
+     * @throws IndexOutOfBoundsException there is no room for them, or they are not all there
+     */
+    public void write(MemorySegment from, long offsetBytes, int lengthBytes) {
+        int index = writerIndex();
+        checkIndex(index, lengthBytes);
+        MemorySegment.copy(from, offsetBytes, memory, base + index, lengthBytes);
+        writerIndex(index + lengthBytes);
+    }
+
     // Scatter/gather elements of a work request.
 
     /**

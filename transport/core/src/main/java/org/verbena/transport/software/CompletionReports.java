@@ -1,5 +1,6 @@
 package org.verbena.transport.software;
 
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Endpoint;
@@ -76,6 +77,23 @@ public final class CompletionReports {
     private void completed() {
         isInBatch = true;
         owner.countCompletion();
+    }
+
+    /**
+     * Offers a message where it lies; returns false if it goes into a receive. A handler that throws has ended the
+     * connection, and gets it no more.
+     */
+    public boolean offerMessage(MemorySegment memory, long offsetBytes, int lengthBytes) {
+        boolean taken = true;
+        try {
+            taken = handler.onMessage(endpoint, memory, offsetBytes, lengthBytes);
+        } catch (Throwable t) {
+            owner.fail(t);
+        }
+        if (taken) {
+            completed();
+        }
+        return taken;
     }
 
     /** A message has been placed. */

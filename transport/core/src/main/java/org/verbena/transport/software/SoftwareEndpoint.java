@@ -1,6 +1,7 @@
 package org.verbena.transport.software;
 
 import io.netty.channel.IoEventLoop;
+import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -414,9 +415,26 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         outcome().receiveTooSmall();
     }
 
+    /**
+     * A message lies whole in memory that is valid during the call, and may be the peer's.
+     *
+     * @return false if it goes into a receive
+     */
+    public final boolean onMessage(MemorySegment memory, long offsetBytes, int lengthBytes) {
+        if (state != State.CONNECTED || !reports.offerMessage(memory, offsetBytes, lengthBytes)) {
+            return false;
+        }
+        messageTaken();
+        return true;
+    }
+
     /** A message has been placed. */
     public final void onReceived(Placement receive, int bytes, int flags, int word) {
         reports.reportReceive(receive, WorkStatus.SUCCESS, bytes, flags, word);
+        messageTaken();
+    }
+
+    private void messageTaken() {
         if (++batchMessages >= mostBatchMessages()) {
             endBatch();
         }

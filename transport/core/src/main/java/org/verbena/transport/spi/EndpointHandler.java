@@ -1,5 +1,6 @@
 package org.verbena.transport.spi;
 
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.WorkStatus;
@@ -48,6 +49,26 @@ public interface EndpointHandler {
      */
     void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData);
+
+    /**
+     * A message has come, and lies whole in memory of the endpoint. Who takes it here copies what it needs, and the
+     * message uses no receive and has no completion; {@link #onCompletionsHandled} follows. Messages come here and in
+     * receives in the order in which they were sent. Providers that copy what they receive call this, for SENDs without
+     * immediate data and without a key to invalidate, while the connection is established.
+     *
+     * <p>The bytes may be memory of the peer, which may change them at any time: read each of them once, and check the
+     * copy.
+     *
+     * @param endpoint the endpoint
+     * @param memory where the message lies; valid during the call
+     * @param offsetBytes where it begins there
+     * @param lengthBytes its length
+     * @return whether it was taken; otherwise it goes into the next receive, as all messages do unless this is
+     *     overridden
+     */
+    default boolean onMessage(Endpoint endpoint, MemorySegment memory, long offsetBytes, int lengthBytes) {
+        return false;
+    }
 
     /**
      * The end of a batch of completions, like Netty's channelReadComplete: time to flush.

@@ -54,6 +54,9 @@ final class RingReceiver {
         /** Moves the oldest receive into a placement; false if none is posted. */
         boolean takeReceive(Placement into);
 
+        /** A message lies whole in the ring; false if it goes into a receive. */
+        boolean onMessage(MemorySegment memory, long at, int bytes);
+
         /** A message has been placed. */
         void onReceived(Placement receive, int bytes, int flags, int word);
 
@@ -170,7 +173,7 @@ final class RingReceiver {
 
     private void onSend() {
         checkOrder();
-        if (ring.has(Ring.FIRST) && !beginReceive()) {
+        if (ring.has(Ring.FIRST) && (isTaken() || !beginReceive())) {
             return;
         }
         int bytes = ring.payloadBytes();
@@ -192,6 +195,14 @@ final class RingReceiver {
             flags = EndpointHandler.WITH_INVALIDATE;
         }
         owner.onReceived(receive, receive.placedBytes(), flags, flags == 0 ? 0 : ring.word());
+    }
+
+    /** Offers a message that is only a message, and all here, to the endpoint's user. */
+    private boolean isTaken() {
+        return ring.has(Ring.LAST)
+                && !ring.has(Ring.IMMEDIATE)
+                && !ring.has(Ring.INVALIDATE)
+                && owner.onMessage(ring.memory(), ring.payload(), ring.payloadBytes());
     }
 
     private boolean beginReceive() {

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkStatus;
@@ -40,6 +41,12 @@ final class FedReceiver implements RingReceiver.Owner {
 
     /** Receives that were reported, by their work ids. */
     final List<Long> reported = new ArrayList<>();
+
+    /** Whether the next message that is offered is taken where it lies. */
+    BooleanSupplier takes = () -> false;
+
+    /** How many were. */
+    int taken;
 
     /** How it ended. */
     @Nullable String end;
@@ -222,9 +229,23 @@ final class FedReceiver implements RingReceiver.Owner {
     }
 
     @Override
+    public boolean onMessage(MemorySegment memory, long at, int bytes) {
+        if (bytes > RECEIVE_BYTES || !takes.getAsBoolean()) {
+            return false;
+        }
+        taken++;
+        note(memory.asSlice(at, bytes).byteSize(), 0, 0);
+        return true;
+    }
+
+    @Override
     public void onReceived(Placement receive, int bytes, int flags, int word) {
         reported.add(receive.workId());
         receive.end();
+        note(bytes, flags, word);
+    }
+
+    private void note(long bytes, int flags, int word) {
         events.append("received ")
                 .append(bytes)
                 .append(' ')

@@ -88,6 +88,9 @@ final class FpduParser {
     private int writeMessageBytes;
     private int lastWriteBytes;
 
+    /** The message in the current segment was taken where it lay. */
+    private boolean taken;
+
     private boolean immediateHeld;
     private int heldImmediate;
 
@@ -263,7 +266,7 @@ final class FpduParser {
         while (sink.isOpen()) {
             switch (phase) {
                 case HEADER -> {
-                    int headerBytes = parseHeader(buffer, at, end);
+                    int headerBytes = parseHeader(buffer, segment, at, end);
                     if (headerBytes == 0) {
                         return at;
                     }
@@ -327,7 +330,7 @@ final class FpduParser {
     }
 
     /** Parses and checks a header; returns its length, or 0 if more bytes are needed or the stream was refused. */
-    private int parseHeader(ByteBuffer buffer, int at, int end) {
+    private int parseHeader(ByteBuffer buffer, MemorySegment segment, int at, int end) {
         int there = end - at;
         if (there < 4) {
             return 0;
@@ -397,7 +400,7 @@ final class FpduParser {
             case Rdmap.ATOMIC_RESPONSE -> atomicResponse(buffer, at + headerBytes);
             case Rdmap.IMMEDIATE, Rdmap.IMMEDIATE_SOLICITED -> immediate(buffer, at + headerBytes);
             case Rdmap.TERMINATE -> terminate(buffer, at + headerBytes);
-            default -> beginSend();
+            default -> beginSend(segment, at + headerBytes, end);
         };
         if (!good) {
             return 0;
@@ -494,7 +497,7 @@ final class FpduParser {
         return true;
     }
 
-    private boolean beginSend() {
+    private boolean beginSend(MemorySegment segment, int at, int end) {
         if (queue != Rdmap.QUEUE_SEND) {
             return refuse(TerminateReason.DDP_INVALID_QUEUE);
         }
@@ -504,6 +507,14 @@ final class FpduParser {
         if (messageOffset != (receive.isActive() ? receive.placedBytes() : 0)) {
             return refuse(TerminateReason.DDP_INVALID_OFFSET);
         }
+        boolean isWhole = at + payloadBytes + Rdmap.trailerBytes(ulpduBytes) <= end;
+        taken = isWhole && isMessage() && sink.onMessage(segment, at, payloadBytes);
+        if (taken) {
+            messageBytes += payloadBytes;
+            copiedBytes += payloadBytes;
+            payloadLeft = 0;
+            return true;
+        }
         if (!receive.isActive() && !sink.takeReceive(receive)) {
             return refuse(TerminateReason.DDP_NO_BUFFER);
         }
@@ -512,6 +523,12 @@ final class FpduParser {
             return refuse(TerminateReason.DDP_TOO_LONG);
         }
         return true;
+    }
+
+    /** Whether the segment is a message, and nothing besides. */
+    private boolean isMessage() {
+        boolean isPlain = opcode == Rdmap.SEND || opcode == Rdmap.SEND_SOLICITED;
+        return isPlain && last && !receive.isActive() && !immediateHeld;
     }
 
     private boolean checkRequest(int expectedQueue, int expectedNumber, int headerBytes) {
@@ -705,7 +722,9 @@ final class FpduParser {
             default -> {
                 if (last) {
                     nextSendNumber++;
-                    finishSend();
+                    if (!taken) {
+                        finishSend();
+                    }
                 }
             }
         }

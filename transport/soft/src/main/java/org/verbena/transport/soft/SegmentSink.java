@@ -1,5 +1,6 @@
 package org.verbena.transport.soft;
 
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.Placement;
 
@@ -27,6 +28,16 @@ interface SegmentSink {
      * @return false if none is posted
      */
     boolean takeReceive(Placement into);
+
+    /**
+     * A message is complete where it lies, and was not given a receive.
+     *
+     * @param memory valid during the call
+     * @param at where it begins
+     * @param bytes its length
+     * @return false if it goes into a receive
+     */
+    boolean onMessage(MemorySegment memory, long at, int bytes);
 
     /** A message is longer than its receive; {@link #onRefused} follows. */
     void receiveTooSmall();

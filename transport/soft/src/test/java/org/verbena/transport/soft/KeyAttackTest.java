@@ -204,6 +204,11 @@ class KeyAttackTest {
         }
 
         @Override
+        public boolean onMessage(MemorySegment memory, long at, int bytes) {
+            return false;
+        }
+
+        @Override
         public void receiveTooSmall() {}
 
         @Override

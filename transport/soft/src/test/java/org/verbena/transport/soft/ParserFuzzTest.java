@@ -644,6 +644,18 @@ class ParserFuzzTest {
             return true;
         }
 
+        /** Some of them: each stands for a receive, so that it does not matter which. */
+        @Override
+        public boolean onMessage(MemorySegment memory, long at, int bytes) {
+            if (receiveRing.isEmpty() || bytes > RECEIVE_BYTES || random.nextInt(3) > 0) {
+                return false;
+            }
+            receiveRing.removeHead();
+            nextReceive++;
+            events.append('R').append(memory.asSlice(at, bytes).byteSize()).append("/0 ");
+            return true;
+        }
+
         @Override
         public void receiveTooSmall() {}
 

@@ -3,6 +3,7 @@ package org.verbena.transport.protocol.connection;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.AuthenticationException;
+import org.verbena.transport.ProtocolException;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.state.FlightEvents;
@@ -68,6 +69,14 @@ final class Ending {
         parts.endClaims();
         parts.outbox.updateWritable(false);
         return why;
+    }
+
+    /** Why a peer is disconnected that sent what it must not. */
+    Throwable violation(String what) {
+        return parts.handshake.hasRefused()
+                ? refused(what)
+                : new ProtocolException(parts.peer + " violated the message protocol and was disconnected: " + what
+                        + ". Both ends must run the same protocol; see docs/protocol.md");
     }
 
     /** Why a peer without the right key is disconnected. */

@@ -1,6 +1,7 @@
 package org.verbena.transport.protocol.connection;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.util.EnumSet;
 import java.util.function.LongSupplier;
@@ -60,11 +61,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private final Parts parts;
     private final Ending ending;
+    private final Arrivals arrivals;
 
     private TransferBudget.@Nullable Source budgets;
 
-    /** Something arrived in this batch. */
-    private boolean received;
     /** The listener was notified of memory, and has not resumed yet. Written by any thread. */
     private volatile boolean resumable;
 
@@ -100,6 +100,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         raw = options.framing() == Framing.RAW;
         parts = new Parts(this, role, options, listener, nanoClock);
         ending = new Ending(parts, raw, this::threw);
+        arrivals = new Arrivals(parts, this);
     }
 
     /**
@@ -590,7 +591,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    private void agree(Endpoint endpoint) {
+    void agree(Endpoint endpoint) {
         Negotiated agreed = parts.handshake.agree(endpoint);
         if (agreed != null) {
             parts.outbox.updateWritable(false);
@@ -632,42 +633,24 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
-        parts.settling.beginBatch();
-        ByteBuf buffer = parts.window.take(workId);
-        if (buffer == null) {
-            abort(new IllegalStateException("the provider completed receive " + workId + ", which is not posted"));
-            return;
-        }
-        if (status != WorkStatus.SUCCESS) {
-            workFailed("receive of up to " + buffer.capacity() + " bytes", status);
-            buffer.release();
-            return;
-        }
-        parts.counters.frameReceived();
-        received = true;
-        if (parts.life.is(Phase.ABORTED)) {
-            buffer.release();
-            return;
-        }
-        try {
-            String violation = parts.frameReceiver.received(buffer, lengthBytes, flags, immediateData);
-            if (violation != null && parts.handshake.hasRefused()) {
-                abort(ending.refused(violation));
-            } else if (violation != null) {
-                abort(new ProtocolException(parts.peer + " violated the message protocol and was disconnected: "
-                        + violation + ". Both ends must run the same protocol; see docs/protocol.md"));
-            }
-            agree(endpoint);
-        } catch (Throwable e) {
-            threw(e);
-        }
+        arrivals.completed(endpoint, workId, status, lengthBytes, flags, immediateData);
+    }
+
+    @Override
+    public boolean onMessage(Endpoint endpoint, MemorySegment memory, long offsetBytes, int lengthBytes) {
+        return arrivals.lies(memory, offsetBytes, lengthBytes);
+    }
+
+    /** A frame of the peer's is wrong. */
+    void violated(String violation) {
+        abort(ending.violation(violation));
     }
 
     @Override
     public void onCompletionsHandled(Endpoint endpoint) {
+        boolean received = arrivals.takeReceived();
         boolean pumping = received || !parts.isAtRest();
         if (received) {
-            received = false;
             parts.timeouts.frameReceived();
         }
         deliver();
@@ -675,7 +658,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         settle(pumping);
     }
 
-    private void workFailed(String what, WorkStatus status) {
+    void workFailed(String what, WorkStatus status) {
         if (status != WorkStatus.SUCCESS && status != WorkStatus.FLUSHED) {
             parts.life.workFailed(parts.peer, what, status);
         }

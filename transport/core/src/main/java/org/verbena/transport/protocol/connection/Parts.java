@@ -101,7 +101,17 @@ final class Parts {
                 new OneSided(life, outbox, ledger, credits, handshake, transfers, raw, () -> connection.settle(false));
         control = new ControlFrames(life, credits, ledger, frames, window, inbox, header, outbox, counters);
         frameReceiver = new FrameReceiver(
-                life, handshake, credits, window, inbox, framer, rendezvousSender, control, tap, outbox::maybeComplete);
+                life,
+                handshake,
+                credits,
+                window,
+                inbox,
+                framer,
+                rendezvousSender,
+                control,
+                tap,
+                outbox::maybeComplete,
+                connection::violated);
         timeouts =
                 new Timeouts(role, options, life, peer, nanoClock, credits, window, inbox, rendezvous, outbox, control);
         outflow = new Outflow(outbox, ledger, framer, oneSided, header, timeouts, counters, peer);

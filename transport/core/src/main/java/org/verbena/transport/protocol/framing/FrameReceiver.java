@@ -1,6 +1,9 @@
 package org.verbena.transport.protocol.framing;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.handshake.Handshake;
@@ -15,8 +18,13 @@ import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.Wire;
 import org.verbena.transport.spi.EndpointHandler;
 
-/** Reads what arrived in a receive, passes it to the parts of the connection, and reports violations. */
+/**
+ * Reads what arrived, in a receive or where the endpoint has it, passes it to the parts of the connection, and reports
+ * violations.
+ */
 public final class FrameReceiver {
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+
     private final Lifecycle life;
     private final Handshake handshake;
     private final Credits credits;
@@ -27,11 +35,17 @@ public final class FrameReceiver {
     private final ControlFrames control;
     private final FrameTap tap;
     private final Consumer<Operation> onRead;
+    private final Consumer<String> onViolation;
+
+    // The header of the frame that was taken last.
+    private long firstTaken;
+    private long secondTaken;
 
     /**
      * Creates one.
      *
      * @param onRead given each message that the peer has read a part of
+     * @param onViolation given what is wrong with a frame
      */
     public FrameReceiver(
             Lifecycle life,
@@ -43,7 +57,8 @@ public final class FrameReceiver {
             RendezvousSender sender,
             ControlFrames control,
             FrameTap tap,
-            Consumer<Operation> onRead) {
+            Consumer<Operation> onRead,
+            Consumer<String> onViolation) {
         this.life = life;
         this.handshake = handshake;
         this.credits = credits;
@@ -54,13 +69,61 @@ public final class FrameReceiver {
         this.control = control;
         this.tap = tap;
         this.onRead = onRead;
+        this.onViolation = onViolation;
     }
 
     /**
-     * A receive was filled, or used up by a write with immediate data; takes the buffer and returns what is wrong, or
-     * null.
+     * A frame lies in memory of the endpoint. It is taken from there if it is right, has whole messages, and the first
+     * of them is delivered at once. {@link #deliverTaken} follows.
+     *
+     * @param memory which the peer may change
+     * @return false if the frame has to come in a receive; then nothing has changed
      */
-    public @Nullable String received(ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
+    public boolean tryTake(MemorySegment memory, long offset, int lengthBytes) {
+        int payload = lengthBytes - Wire.HEADER_BYTES;
+        if (payload < 0
+                || lengthBytes > window.bufferBytes()
+                || !window.isOfOneLength() // whose receives are counted
+                || !life.isAgreed()
+                || life.hasPeerClosed()
+                || tap.isOn()
+                || !inbox.isNext()
+                || !(framer instanceof HeadedFramer headed)) {
+            return false;
+        }
+        firstTaken = memory.get(LONG, offset);
+        secondTaken = memory.get(LONG, offset + Long.BYTES);
+        int type = (int) (firstTaken >>> 56);
+        return headed.tryTake(type, memory, offset + Wire.HEADER_BYTES, payload, (int) secondTaken);
+    }
+
+    /** Delivers what was taken; the parameters are the same. */
+    public void deliverTaken(MemorySegment memory, long offset, int lengthBytes) {
+        if (!(framer instanceof HeadedFramer headed)) {
+            throw new IllegalStateException("nothing was taken");
+        }
+        String violation = headerReceived(firstTaken, secondTaken);
+        if (violation == null) {
+            violation = window.messageFrameCame(lengthBytes);
+        }
+        if (violation == null) {
+            int type = (int) (firstTaken >>> 56);
+            headed.deliverTaken(type, memory, offset + Wire.HEADER_BYTES, (int) secondTaken);
+        } else {
+            headed.dropTaken();
+            onViolation.accept(violation);
+        }
+    }
+
+    /** A receive was filled, or used up by a write with immediate data; takes the buffer. */
+    public void received(ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
+        String violation = violationIn(buffer, lengthBytes, flags, immediateData);
+        if (violation != null) {
+            onViolation.accept(violation);
+        }
+    }
+
+    private @Nullable String violationIn(ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
         boolean write = (flags & EndpointHandler.REMOTE_WRITE) != 0;
         if (!write && !tap.received(buffer, lengthBytes)) {
             buffer.release();

@@ -1,6 +1,8 @@
 package org.verbena.transport.protocol.framing;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.protocol.handshake.Handshake;
@@ -27,6 +29,9 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
     final RendezvousSender sender;
     private final RendezvousReceiver receiver;
     int maxSges;
+
+    /** A message that was copied from where it came, and is not delivered yet. */
+    private @Nullable ByteBuf taken;
 
     HeadedFramer(
             SendLedger ledger,
@@ -91,6 +96,45 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
             accept(type, buffer, length);
         }
         return violation;
+    }
+
+    /**
+     * Takes a frame of the message class from where it lies, if it is right and has whole messages, and there is memory
+     * for them. {@link #deliverTaken} follows, or {@link #dropTaken}.
+     *
+     * @param type of the frame
+     * @param memory which the peer may change
+     * @param at where its payload begins
+     * @param payload bytes of that
+     * @param length what the header says
+     * @return false if it has to come in a receive, where what is wrong with it is found; then nothing has changed
+     */
+    boolean tryTake(int type, MemorySegment memory, long at, int payload, int length) {
+        if (type != Wire.MESSAGE
+                || payload != length
+                || violation(type, Unpooled.EMPTY_BUFFER, payload, length) != null) { // of which only PACKED reads it
+            return false;
+        }
+        taken = inbox.tryCopy(memory, at, payload);
+        return taken != null;
+    }
+
+    /** Delivers what was taken; the parameters are the same. */
+    void deliverTaken(int type, MemorySegment memory, long at, int length) {
+        ByteBuf message = taken;
+        taken = null;
+        if (message != null) {
+            inbox.arrivedCopied(message);
+        }
+    }
+
+    /** The connection is ending, and takes nothing any more. */
+    final void dropTaken() {
+        ByteBuf message = taken;
+        taken = null;
+        if (message != null) {
+            message.release();
+        }
     }
 
     /** What is wrong with a frame, which is in the buffer from index 0 on, or null. */

@@ -1,6 +1,7 @@
 package org.verbena.transport.protocol.framing;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.handshake.Handshake;
@@ -31,6 +32,9 @@ public final class MessageFramer extends HeadedFramer {
 
     private final PackedFrames packed;
     private final ClaimedFrames claimed;
+
+    /** Of the messages in the frame that was taken last. */
+    private int @Nullable [] takenLengths;
 
     public MessageFramer(
             SendLedger ledger,
@@ -120,6 +124,27 @@ public final class MessageFramer extends HeadedFramer {
         }
         operation.framePosted(payload, isDone);
         return Obstacle.NONE;
+    }
+
+    @Override
+    boolean tryTake(int type, MemorySegment memory, long at, int payload, int length) {
+        if (type != Wire.PACKED) {
+            return super.tryTake(type, memory, at, payload, length);
+        }
+        takenLengths = inbox.isWithinMessage() || !inbox.isRoomFor(payload)
+                ? null
+                : packed.readLengths(memory, at, payload, length);
+        return takenLengths != null;
+    }
+
+    @Override
+    void deliverTaken(int type, MemorySegment memory, long at, int length) {
+        int[] lengths = takenLengths;
+        if (type == Wire.PACKED && lengths != null) {
+            inbox.arrivedPacked(memory, at + (long) length * Wire.PACKED_LENGTH_BYTES, lengths, length);
+        } else {
+            super.deliverTaken(type, memory, at, length);
+        }
     }
 
     @Override

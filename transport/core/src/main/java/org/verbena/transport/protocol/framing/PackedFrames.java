@@ -1,6 +1,9 @@
 package org.verbena.transport.protocol.framing;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.handshake.Handshake;
 import org.verbena.transport.protocol.rendezvous.RendezvousSender;
@@ -26,11 +29,17 @@ final class PackedFrames {
     /** The receiver works on one frame while the sender packs the next. */
     private static final int MOST_PAYLOAD_BYTES = 16 << 10;
 
+    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+    private static final int[] NONE = {};
+
     private final SendLedger ledger;
     private final SendMemory memory;
     private final FrameSender frames;
     private final Handshake handshake;
     private final RendezvousSender sender;
+
+    /** Of the frame that is being received. */
+    private int[] lengths = NONE;
 
     PackedFrames(
             SendLedger ledger, SendMemory memory, FrameSender frames, Handshake handshake, RendezvousSender sender) {
@@ -142,7 +151,7 @@ final class PackedFrames {
         if (!handshake.haveFeature(Wire.FEATURE_PACKS)) {
             return "it sent a frame of several messages, which was not agreed on";
         }
-        if (count < 2 || count > Wire.MAX_PACKED || payload < count * Wire.PACKED_LENGTH_BYTES) {
+        if (!isPossible(payload, count)) {
             return "it sent a frame of " + payload + " bytes with " + Integer.toUnsignedString(count) + " messages";
         }
         int left = payload - count * Wire.PACKED_LENGTH_BYTES;
@@ -158,5 +167,35 @@ final class PackedFrames {
             left -= length;
         }
         return left == 0 ? null : "its frame has " + left + " bytes behind the last of " + count + " messages";
+    }
+
+    private static boolean isPossible(int payload, int count) {
+        return count >= 2 && count <= Wire.MAX_PACKED && payload >= count * Wire.PACKED_LENGTH_BYTES;
+    }
+
+    /**
+     * Reads the lengths in a frame that lies in memory which the peer may change: each of them once.
+     *
+     * @param at where they begin
+     * @param payload bytes from there on
+     * @return the lengths, which are right, valid until the next call; null if the frame is not right
+     */
+    int @Nullable [] readLengths(MemorySegment memory, long at, int payload, int count) {
+        if (!handshake.haveFeature(Wire.FEATURE_PACKS) || !isPossible(payload, count)) {
+            return null;
+        }
+        if (lengths.length < count) {
+            lengths = new int[Wire.MAX_PACKED];
+        }
+        int left = payload - count * Wire.PACKED_LENGTH_BYTES;
+        for (int i = 0; i < count; i++) {
+            int length = memory.get(LENGTH, at + (long) i * Wire.PACKED_LENGTH_BYTES);
+            if (length < 0 || length > left || length > handshake.maxInboundBytes()) {
+                return null;
+            }
+            lengths[i] = length;
+            left -= length;
+        }
+        return left == 0 ? lengths : null;
     }
 }

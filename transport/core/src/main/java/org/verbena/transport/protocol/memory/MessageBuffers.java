@@ -127,7 +127,7 @@ public final class MessageBuffers {
      * @return empty, one reference; null if the budget is spent for now
      * @throws RdmaException it is more than the whole budget, or the device refused to register more
      */
-    public @Nullable ByteBuf tryAllocateReceive(int capacityBytes) {
+    public @Nullable RegisteredByteBuf tryAllocateReceive(int capacityBytes) {
         return allocate(receivePool, capacityBytes);
     }
 
@@ -399,6 +399,15 @@ public final class MessageBuffers {
     }
 
     /**
+     * Whether someone waits for memory to receive into. Who could do without then leaves it to them.
+     *
+     * @return whether someone waits; this may change at once
+     */
+    public boolean isAwaited() {
+        return receivePool.isWatched();
+    }
+
+    /**
      * How much a connection's user may hold in messages and still get another: it has this and one message at most.
      *
      * @return bytes
@@ -407,7 +416,7 @@ public final class MessageBuffers {
         return receivePool.options().maxRegisteredBytes() / SHARE_DIVISOR;
     }
 
-    private static @Nullable ByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
+    private static @Nullable RegisteredByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
         if (capacityBytes > pool.options().maxRegisteredBytes()) {
             // Waiting would never end: this throws, with the reason.
             return pool.allocate(capacityBytes, capacityBytes);

@@ -2,6 +2,9 @@ package org.verbena.transport.protocol.receiving;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -200,6 +203,91 @@ public final class Inbox {
         tail = inbound;
     }
 
+    /** Whether a message that comes now is delivered at once. */
+    public boolean isNext() {
+        return head == null && reading && isDeliverable();
+    }
+
+    /** Whether the user may get so many bytes more without a receive, and nobody waits for their memory. */
+    public boolean isRoomFor(int bytes) {
+        return heldByUser.held() + bytes <= buffers.shareBytes() && !buffers.isAwaited();
+    }
+
+    /**
+     * A copy of a message that lies in memory of the endpoint, in memory of its own size.
+     *
+     * @return null if there is none for it: then the message belongs in a receive
+     */
+    public @Nullable ByteBuf tryCopy(MemorySegment memory, long at, int bytes) {
+        RegisteredByteBuf copy = isRoomFor(bytes) ? tryAllocateWithinShare(Math.max(1, bytes)) : null;
+        if (copy != null) {
+            charge(copy, copy.blockBytes());
+            copy.write(memory, at, bytes);
+        }
+        return copy;
+    }
+
+    /** A message that was copied, while {@link #isNext}. */
+    public void arrivedCopied(ByteBuf message) {
+        deliver(message, false, Notice.NONE, 0, 0);
+    }
+
+    /**
+     * Several messages that lie one behind the other in memory of the endpoint, while {@link #isNext}. What cannot be
+     * delivered at once waits in a copy. That took no receive; what comes behind it does.
+     *
+     * @param lengths theirs, known to be right
+     */
+    public void arrivedPacked(MemorySegment memory, long at, int[] lengths, int count) {
+        long from = at;
+        for (int i = 0; i < count; i++) {
+            ByteBuf message = isNext() ? tryCopy(memory, from, lengths[i]) : null;
+            if (message == null) {
+                if (isDeliverable()) {
+                    keepPacked(memory, from, lengths, i, count);
+                }
+                return;
+            }
+            from += lengths[i];
+            deliver(message, false, Notice.NONE, 0, 0);
+        }
+    }
+
+    private void keepPacked(MemorySegment memory, long at, int[] lengths, int first, int count) {
+        int bytes = 0;
+        for (int i = first; i < count; i++) {
+            bytes += lengths[i];
+        }
+        int room = (count - first) * Wire.PACKED_LENGTH_BYTES + bytes;
+        RegisteredByteBuf pooled = tryAllocateReceive(room);
+        ByteBuf rest = pooled == null ? new HeldPack(room) : pooled;
+        for (int i = first; i < count; i++) {
+            rest.writeInt(lengths[i]);
+        }
+        if (pooled != null) {
+            pooled.write(memory, at, bytes);
+        } else {
+            MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, at, rest.array(), rest.writerIndex(), bytes);
+            rest.writerIndex(room);
+        }
+        receivedPacked(rest, count - first, 0);
+    }
+
+    /** Messages for which there was no memory any more when the first of their frame had been delivered. */
+    private final class HeldPack extends UnpooledHeapByteBuf {
+        HeldPack(int bytes) {
+            super(ByteBufAllocator.DEFAULT, bytes, bytes);
+            heldByUser.charge(bytes);
+        }
+
+        @Override
+        protected void deallocate() {
+            int bytes = capacity();
+            super.deallocate();
+            heldByUser.onReleased(bytes);
+        }
+    }
+
     /** A message in one receive, from its reader index on. */
     public void received(ByteBuf buffer) {
         if (exchanged(buffer)) {
@@ -215,9 +303,13 @@ public final class Inbox {
      * the user does not read wait in the receive, which counts until the last of them is delivered.
      */
     public void receivedPacked(ByteBuf buffer, int count) {
+        receivedPacked(buffer, count, 1);
+    }
+
+    private void receivedPacked(ByteBuf buffer, int count, int receives) {
         Inbound inbound = newInbound();
         inbound.ready = true;
-        inbound.receives = 1;
+        inbound.receives = receives;
         inbound.message = buffer;
         inbound.packedLeft = count;
         inbound.packedLengthIndex = buffer.readerIndex();
@@ -294,10 +386,11 @@ public final class Inbox {
      * Memory of the pool, out of turn; null if there is none, or the user holds this connection's share of it, what it
      * is about to get included.
      */
-    private @Nullable ByteBuf tryAllocateWithinShare(int bytes) {
-        if (heldByUser.held() + bytes > buffers.shareBytes()) {
-            return null;
-        }
+    private @Nullable RegisteredByteBuf tryAllocateWithinShare(int bytes) {
+        return heldByUser.held() + bytes > buffers.shareBytes() ? null : tryAllocateReceive(bytes);
+    }
+
+    private @Nullable RegisteredByteBuf tryAllocateReceive(int bytes) {
         try {
             return buffers.tryAllocateReceive(bytes);
         } catch (RdmaException e) {
@@ -539,10 +632,12 @@ public final class Inbox {
             throw new IllegalStateException("the peer has changed a frame that it had sent");
         }
         inbound.packedLengthIndex += Wire.PACKED_LENGTH_BYTES;
-        ByteBuf message = tryAllocateWithinShare(Math.max(1, length));
-        if (message != null) {
-            charge(message, message instanceof RegisteredByteBuf pooled ? pooled.blockBytes() : length);
-            receive.readBytes(message, length);
+        RegisteredByteBuf copy = tryAllocateWithinShare(Math.max(1, length));
+        ByteBuf message;
+        if (copy != null) {
+            charge(copy, copy.blockBytes());
+            receive.readBytes(copy, length);
+            message = copy;
         } else {
             if (!inbound.packedHeld) {
                 inbound.packedHeld = true;

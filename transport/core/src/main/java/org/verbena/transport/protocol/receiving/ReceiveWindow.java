@@ -227,6 +227,11 @@ public final class ReceiveWindow {
         return shared != null ? shared.bufferBytes() : firstBytes;
     }
 
+    /** Whether receives never become longer, so that the peer need not know which of them a frame takes. */
+    public boolean isOfOneLength() {
+        return greatestBufferBytes() == 0;
+    }
+
     /** The size of those that may be posted later; 0 if it stays the same. */
     public int greatestBufferBytes() {
         return firstBytes < greatestBytes ? greatestBytes : 0;

@@ -21,7 +21,7 @@ public final class FrameTap {
     }
 
     /** Whether frames are to be described. */
-    boolean isOn() {
+    public boolean isOn() {
         return listener != null;
     }
 

@@ -116,6 +116,8 @@ class MessageConnectionRandomTest {
             network = new SimulatedNetwork(random, device(iwarp), device(iwarp));
             network.left.copies = random.nextBoolean();
             network.right.copies = random.nextBoolean();
+            network.left.inPlace = network.left.copies && random.nextBoolean();
+            network.right.inPlace = network.right.copies && random.nextBoolean();
             network.left.keepsCopies = network.left.copies && random.nextBoolean();
             network.right.keepsCopies = network.right.copies && random.nextBoolean();
             largest = 1 << random.nextInt(16);

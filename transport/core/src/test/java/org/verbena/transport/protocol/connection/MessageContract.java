@@ -38,6 +38,7 @@ import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.ListenOptions;
@@ -93,6 +94,11 @@ public abstract class MessageContract {
      */
     protected boolean hasSharedReceiveQueues() {
         return true;
+    }
+
+    /** The connection as the provider gets it. */
+    protected EndpointHandler handler(MessageConnection connection) {
+        return connection;
     }
 
     @BeforeEach
@@ -179,7 +185,8 @@ public abstract class MessageContract {
         Listening listening = listen(OPTIONS, ENDPOINT);
         Talker stranger = new Talker(Role.INITIATOR, OPTIONS.withFraming(Framing.RAW), new Random(seed), 0);
         stranger.start(group.next());
-        stranger.endpoint = provider().connect(stranger.loop, listening.address(), ENDPOINT, stranger.connection);
+        stranger.endpoint =
+                provider().connect(stranger.loop, listening.address(), ENDPOINT, handler(stranger.connection));
         stranger.awaitInactive();
         assertThat(stranger.cause).isInstanceOf(ConnectionException.Rejected.class);
         byte[] data = ((ConnectionException.Rejected) stranger.cause).privateData();
@@ -284,7 +291,7 @@ public abstract class MessageContract {
                 talker.endpoint = incoming.accept(
                         talker.loop,
                         endpointOptions.with(o -> o.privateData = PrivateData.of(options)),
-                        talker.connection);
+                        handler(talker.connection));
                 accepted.add(talker);
             }
 
@@ -309,7 +316,7 @@ public abstract class MessageContract {
                             client.loop,
                             listening.address(),
                             endpointOptions.with(o -> o.privateData = PrivateData.of(options)),
-                            client.connection);
+                            handler(client.connection));
             Talker server = Patience.take("a connection", listening.accepted());
             client.other = server;
             server.other = client;

@@ -8,6 +8,7 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.function.Consumer;
@@ -93,6 +94,18 @@ final class SimulatedEndpoint implements Endpoint {
 
     /** It does not go by itself either. */
     boolean copiesHeld;
+
+    /** It offers messages where they lie, as the software providers do. */
+    boolean inPlace;
+
+    /** Messages that were taken there. */
+    int taken;
+
+    /** Messages that came in receives. */
+    int completed;
+
+    /** Receives that were posted. */
+    int receivesPosted;
 
     private boolean takesAnyReceive;
 
@@ -550,9 +563,35 @@ final class SimulatedEndpoint implements Endpoint {
         if (bytes.length > receive.length) {
             throw new AssertionError("a send of " + bytes.length + " bytes meets a receive of " + receive.length);
         }
+        if (inPlace && flags == 0) {
+            receiveCompletions.add(() -> offer(receive, bytes));
+            return true;
+        }
         MemorySegment.copy(bytes, 0, receive.region.segment(), ValueLayout.JAVA_BYTE, receive.offset, bytes.length);
         received(receive, WorkStatus.SUCCESS, bytes.length, flags, immediateData);
         return true;
+    }
+
+    /** Offers a message when its turn comes. If it is taken, the receive that it would have used is the next again. */
+    private void offer(Receive receive, byte[] bytes) {
+        // Not from the beginning of the memory, and changed as soon as nobody may look at it any more.
+        byte[] ring = new byte[bytes.length + 7];
+        System.arraycopy(bytes, 0, ring, 7, bytes.length);
+        boolean isTaken = !draining && handler.onMessage(this, MemorySegment.ofArray(ring), 7, bytes.length);
+        Arrays.fill(ring, (byte) 0xa5);
+        if (!isTaken) {
+            MemorySegment.copy(bytes, 0, receive.region.segment(), ValueLayout.JAVA_BYTE, receive.offset, bytes.length);
+            complete(receive, WorkStatus.SUCCESS, bytes.length, 0, 0);
+            return;
+        }
+        taken++;
+        if (shared != null) {
+            shared.posted.addFirst(receive);
+        } else if (draining) {
+            received(receive, WorkStatus.FLUSHED, 0, 0, 0);
+        } else {
+            receives.addFirst(receive);
+        }
     }
 
     private void takeImmediate(int lengthBytes, int immediateData) {
@@ -565,13 +604,16 @@ final class SimulatedEndpoint implements Endpoint {
     }
 
     private void received(Receive receive, WorkStatus status, int lengthBytes, int flags, int immediateData) {
-        receiveCompletions.add(() -> {
-            receive.release();
-            if (shared == null) {
-                receivesOut--;
-            }
-            handler.onReceiveCompletion(this, receive.workId, status, lengthBytes, flags, immediateData);
-        });
+        receiveCompletions.add(() -> complete(receive, status, lengthBytes, flags, immediateData));
+    }
+
+    private void complete(Receive receive, WorkStatus status, int lengthBytes, int flags, int immediateData) {
+        receive.release();
+        if (shared == null) {
+            receivesOut--;
+        }
+        completed++;
+        handler.onReceiveCompletion(this, receive.workId, status, lengthBytes, flags, immediateData);
     }
 
     /** Completions appear in the order posted, and those that nobody waits for as late as they may. */
@@ -705,6 +747,7 @@ final class SimulatedEndpoint implements Endpoint {
             return false;
         }
         receivesOut++;
+        receivesPosted++;
         stagedReceives.add(receive(workId, buffers));
         return true;
     }
