@@ -156,6 +156,7 @@ final class ClientDialer implements Dialer {
                 how.virtualThreads,
                 false,
                 false,
+                false,
                 new RequestCounters(carrier),
                 null,
                 null,

@@ -168,6 +168,22 @@ public final class Exchange {
     }
 
     /**
+     * Returns the client that has sent the message, to send it further ones at any time or to add it to a {@link
+     * ClientGroup}.
+     *
+     * @return always the same for one connection
+     * @throws IllegalStateException the message comes from a server: this is the handler of a client
+     */
+    public ConnectedClient client() {
+        ConnectedClient client = ConnectedClient.find(channel());
+        if (client == null) {
+            throw new IllegalStateException("the message comes from "
+                    + channel().remoteAddress() + ", no client of a" + " server here: use send");
+        }
+        return client;
+    }
+
+    /**
      * Returns the connection that the message arrived on, for one-sided operations and everything else.
      *
      * @return the channel

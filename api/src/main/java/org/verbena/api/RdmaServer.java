@@ -69,6 +69,7 @@ public final class RdmaServer implements AutoCloseable {
     private final boolean ownsGroup;
     private final ServerChildren children;
     private final ChannelGroup connections;
+    private final ClientGroup clients;
     private final RequestCounters counters;
 
     /** The outcome of {@link #shutdown}; null until it is called. */
@@ -86,12 +87,14 @@ public final class RdmaServer implements AutoCloseable {
             boolean ownsGroup,
             ServerChildren children,
             ChannelGroup connections,
+            ClientGroup clients,
             RequestCounters counters) {
         this.channel = channel;
         this.group = group;
         this.ownsGroup = ownsGroup;
         this.children = children;
         this.connections = connections;
+        this.clients = clients;
         this.counters = counters;
     }
 
@@ -151,12 +154,22 @@ public final class RdmaServer implements AutoCloseable {
     /**
      * Returns the open connections. A {@code ByteBuf} that is written to one of their channels, or to all of them by
      * {@link ChannelGroup#writeAndFlush(Object)}, is a message to {@link RdmaClient.Builder#onMessage}. It needs a
-     * flush.
+     * flush, and counts against no limit: {@link #clients()} has one.
      *
      * @return a live view, for any thread
      */
     public ChannelGroup connections() {
         return connections;
+    }
+
+    /**
+     * Returns the clients that are connected, to send messages to one or to all of them: see {@link ClientGroup}. One
+     * for which more than 1,024 messages of this group wait, or more than 16 MiB, misses further ones.
+     *
+     * @return the group, which clients join and leave by themselves
+     */
+    public ClientGroup clients() {
+        return clients;
     }
 
     /**
@@ -335,6 +348,7 @@ public final class RdmaServer implements AutoCloseable {
         private Consumer<RdmaChannel> onConnect = connected -> {};
         private boolean discloseErrors;
         private boolean virtualThreads;
+        private boolean orderedHandlers;
         private boolean interruptCancelled;
         /** 0 for any number. */
         private int maxRunning;
@@ -429,7 +443,7 @@ public final class RdmaServer implements AutoCloseable {
         /**
          * Calls this for each new connection, on its event loop, before its first message: for instance to register
          * memory, and to send its token. A {@code ByteBuf} written to the channel is a message to the client's {@link
-         * RdmaClient.Builder#onMessage}.
+         * RdmaClient.Builder#onMessage}; {@link ConnectedClient#of} is the client.
          *
          * @param consumer gets the active channel; must not block
          * @return this
@@ -468,6 +482,20 @@ public final class RdmaServer implements AutoCloseable {
          */
         public Builder virtualThreads(boolean virtual) {
             virtualThreads = virtual;
+            return this;
+        }
+
+        /**
+         * Handles the requests of a connection one after another as well, in the order in which they and the messages
+         * that are not requests arrived. A handler that answers after it has returned may answer in another order. The
+         * connections do not wait for each other. Needs {@link #virtualThreads}, on which the handler may block; on the
+         * event loop all is in order anyway. Cannot be combined with {@link #maxHandlers}. Off by default.
+         *
+         * @param ordered whether a request waits for those before it
+         * @return this
+         */
+        public Builder orderedHandlers(boolean ordered) {
+            orderedHandlers = ordered;
             return this;
         }
 
@@ -578,7 +606,8 @@ public final class RdmaServer implements AutoCloseable {
          * @return the server, listening
          * @throws org.verbena.transport.ConnectionException it cannot listen there; the message says why
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
-         * @throws IllegalStateException handlers are limited or interrupted, and not on virtual threads
+         * @throws IllegalStateException handlers are limited, interrupted or put in order, and not on virtual threads;
+         *     or limited and put in order
          * @throws io.netty.util.concurrent.BlockingOperationException on an event loop
          */
         public RdmaServer bind(String host, int port, MessageHandler handler) {
@@ -601,6 +630,11 @@ public final class RdmaServer implements AutoCloseable {
                 throw new IllegalStateException("interruptCancelled interrupts handlers on virtual threads: build with"
                         + " virtualThreads(true). On the event loop a handler must not wait");
             }
+            if (orderedHandlers && (!virtual || maxRunning > 0)) {
+                throw new IllegalStateException("orderedHandlers orders handlers on virtual threads: build with"
+                        + " virtualThreads(true), and without maxHandlers, since a connection has one at a time");
+            }
+            boolean inOrder = orderedHandlers;
             boolean interrupts = interruptCancelled;
             HandlerLimit limit = maxRunning > 0 ? new HandlerLimit(maxRunning, maxWaiting) : null;
             Function<EventExecutor, @Nullable QueueAge> ages = queueAges();
@@ -609,7 +643,12 @@ public final class RdmaServer implements AutoCloseable {
                     ? new RdmaEventLoopGroup(
                             ProviderSet.choose(provider, address), threadsPerProvider, null, loopOptions)
                     : shared;
-            Consumer<RdmaChannel> onActive = onConnect;
+            ClientGroup clients = new ClientGroup();
+            Consumer<RdmaChannel> then = onConnect;
+            Consumer<RdmaChannel> onActive = active -> {
+                clients.add(ConnectedClient.of(active));
+                then.accept(active);
+            };
             ServerChildren children = new ServerChildren();
             ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);
             RequestCounters counters = new RequestCounters(group.provider());
@@ -624,6 +663,7 @@ public final class RdmaServer implements AutoCloseable {
                                     new Serving(
                                             handling,
                                             virtual,
+                                            inOrder,
                                             interrupts,
                                             describe,
                                             countersOf(accepted, counters),
@@ -632,6 +672,7 @@ public final class RdmaServer implements AutoCloseable {
                                             bounds,
                                             Integer.MAX_VALUE));
                             children.add(messenger);
+                            ConnectedClient.accepted(accepted, messenger);
                             accepted.pipeline().addLast(new Welcome<>(accepted, connections, onActive));
                             accepted.pipeline().addLast(messenger);
                         }
@@ -641,7 +682,7 @@ public final class RdmaServer implements AutoCloseable {
             try {
                 RdmaServerChannel channel = (RdmaServerChannel) ShortForm.register(purpose, bootstrap);
                 ShortForm.awaitOpen(purpose, channel.bind(address));
-                return new RdmaServer(channel, group, shared == null, children, connections, counters);
+                return new RdmaServer(channel, group, shared == null, children, connections, clients, counters);
             } catch (Throwable failure) {
                 if (shared == null) {
                     group.shutdownGracefully(0, 0, TimeUnit.MILLISECONDS);

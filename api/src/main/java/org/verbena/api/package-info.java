@@ -5,7 +5,8 @@
  *
  * <ul>
  *   <li>{@link org.verbena.api.RdmaServer}, {@link org.verbena.api.RdmaClient} and
- *       {@link org.verbena.api.MessageHandler}: messages, requests and replies without Netty's pipelines.
+ *       {@link org.verbena.api.MessageHandler}: messages, requests and replies without Netty's pipelines. A
+ *       server sends to {@link org.verbena.api.ConnectedClient} and {@link org.verbena.api.ClientGroup} unasked.
  *   <li>{@link org.verbena.api.RdmaChannel} and {@link org.verbena.api.RdmaServerChannel}: the same messages in a
  *       Netty pipeline. {@link org.verbena.api.RdmaSocketChannel} and
  *       {@link org.verbena.api.RdmaServerSocketChannel}: bytes, for libraries that are written for sockets.

@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -98,6 +99,63 @@ class VirtualThreadsTest extends ApiSuite {
             }
             assertThat(most).hasValue(1);
         }
+    }
+
+    /** Requests and messages of one connection take turns, and another connection does not wait for them. */
+    @Test
+    void requestsAreHandledInOrderIfTheProgramWantsIt() {
+        int count = 500;
+        BlockingQueue<Integer> came = new LinkedBlockingQueue<>();
+        Semaphore turns = new Semaphore(0);
+        MessageHandler blocks = MessageHandler.ofBuffer((exchange, message) -> {
+            int number = message.getInt();
+            if (number >= 0) {
+                turns.acquire();
+                came.add(number);
+            }
+            if (exchange.isRequest()) {
+                exchange.reply(new byte[number < 0 ? 2 : 1]);
+            }
+        });
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .virtualThreads(true)
+                        .orderedHandlers(true)
+                        .interruptCancelled(true)
+                        .bind(host(), 0, blocks);
+                RdmaClient client = client(server);
+                RdmaClient other = client(server)) {
+            List<CompletableFuture<?>> sent = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                ByteBuffer number = ByteBuffer.allocate(4).putInt(0, i);
+                sent.add(i % 3 == 0 ? client.send(number) : client.request(number));
+            }
+            assertThat(Patience.await(
+                            "another connection",
+                            other.request(ByteBuffer.allocate(4).putInt(0, -1))))
+                    .matches(reply -> reply.remaining() == 2);
+            assertThat(came).isEmpty();
+            sent.get(count - 1).cancel(false); // number 499, a request: 499 % 3 is 1
+            Patience.until("the server has the cancel", () -> server.abandonedRequests() == 1);
+            turns.release(count);
+            for (int i = 0; i < count - 1; i++) {
+                assertThat(Patience.take("a message", came)).isEqualTo(i);
+            }
+            for (int i = 0; i < count - 1; i++) {
+                Patience.await("a reply", sent.get(i));
+            }
+            assertThat(came).isEmpty();
+        }
+    }
+
+    @Test
+    void orderNeedsVirtualThreadsAndNoLimit() {
+        RdmaServer.Builder builder = RdmaServer.builder().group(group).orderedHandlers(true);
+        assertThatThrownBy(() -> builder.bind(host(), 0, (exchange, message) -> {}))
+                .isInstanceOf(IllegalStateException.class);
+        builder.virtualThreads(true).maxHandlers(1, 1);
+        assertThatThrownBy(() -> builder.bind(host(), 0, (exchange, message) -> {}))
+                .isInstanceOf(IllegalStateException.class);
     }
 
     /** A client may have only so many handlers at work; the rest of what it sends waits outside. */

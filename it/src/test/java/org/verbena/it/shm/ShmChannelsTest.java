@@ -12,6 +12,7 @@ import org.verbena.api.ManyChannelsSuite;
 import org.verbena.api.ObservabilitySuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
+import org.verbena.api.PushSuite;
 import org.verbena.api.RawSuite;
 import org.verbena.api.ReconnectSuite;
 import org.verbena.api.RequestFailureSuite;
@@ -71,6 +72,14 @@ class ShmChannelsTest {
 
     @Nested
     class ShortFormLimits extends ShortFormLimitsSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Pushes extends PushSuite {
         @Override
         protected String provider() {
             return "shm";

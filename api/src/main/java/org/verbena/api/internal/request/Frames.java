@@ -101,6 +101,26 @@ public final class Frames {
         return allocator.compositeDirectBuffer(2).addComponents(true, head, payload);
     }
 
+    /**
+     * Makes a message's frame that many connections of one device can send at the same time, each a duplicate of it. It
+     * shares the payload's memory if that is the device's and long enough; else it has a copy. The payload stays its
+     * owner's.
+     */
+    static ByteBuf forMany(ByteBufAllocator device, ByteBuf payload) {
+        if (payload.readableBytes() > COPIED_BYTES && payload.alloc().equals(device)) {
+            ByteBuf shared = payload.retainedSlice();
+            try {
+                return of(device, MESSAGE, 0, NO_TIME, shared);
+            } catch (Throwable noMemory) {
+                shared.release();
+                throw noMemory;
+            }
+        }
+        ByteBuf frame = device.directBuffer(HEADER_BYTES + payload.readableBytes());
+        return frame.writeLong((long) MESSAGE << KIND_SHIFT)
+                .writeBytes(payload, payload.readerIndex(), payload.readableBytes());
+    }
+
     static int kind(long header) {
         return (int) (header >>> KIND_SHIFT);
     }

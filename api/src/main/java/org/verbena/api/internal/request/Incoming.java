@@ -141,36 +141,26 @@ public final class Incoming {
      */
     public Future<Void> send(ByteBuf message) {
         messenger.handlers().checkKept(this, message);
-        return post(message);
+        noteSent();
+        return messenger.send(message);
     }
 
     /** Sends a copy. */
     public CompletableFuture<Void> send(byte[] message) {
-        ByteBuf copy;
-        try {
-            copy = messenger.outgoing().copy(message);
-        } catch (RuntimeException | Error noMemory) {
-            return messenger.completable(messenger.notifier().newFailedFuture(noMemory));
-        }
-        return messenger.completable(post(copy));
+        noteSent();
+        return messenger.send(message);
     }
 
     /** Sends a copy of what remains. */
     public CompletableFuture<Void> send(ByteBuffer message) {
-        ByteBuf copy;
-        try {
-            copy = messenger.outgoing().copy(message);
-        } catch (RuntimeException | Error noMemory) {
-            return messenger.completable(messenger.notifier().newFailedFuture(noMemory));
-        }
-        return messenger.completable(post(copy));
+        noteSent();
+        return messenger.send(message);
     }
 
-    private Future<Void> post(@Nullable ByteBuf message) {
+    private void noteSent() {
         if (request) {
             hasSent = true;
         }
-        return messenger.outgoing().message(message);
     }
 
     private Future<Void> answer(@Nullable ByteBuf message) {

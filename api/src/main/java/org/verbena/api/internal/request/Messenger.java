@@ -1,6 +1,7 @@
 package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
@@ -154,6 +155,45 @@ public final class Messenger extends ChannelDuplexHandler {
     /** As {@link #copy(byte[])}, without moving the position. */
     public @Nullable ByteBuf copy(@Nullable ByteBuffer bytes) {
         return outgoing.copy(bytes);
+    }
+
+    /** Sends a plain message, unless too much waits to be sent; takes ownership of it. Any thread. */
+    public Future<Void> send(@Nullable ByteBuf message) {
+        return outgoing.message(message);
+    }
+
+    /** As {@link #send(ByteBuf)}, with a copy. */
+    public CompletableFuture<Void> send(byte @Nullable [] message) {
+        ByteBuf copy;
+        try {
+            copy = outgoing.copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return completable(notifier.newFailedFuture(noMemory));
+        }
+        return completable(outgoing.message(copy));
+    }
+
+    /** As {@link #send(ByteBuf)}, with a copy of what remains. */
+    public CompletableFuture<Void> send(@Nullable ByteBuffer message) {
+        ByteBuf copy;
+        try {
+            copy = outgoing.copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return completable(notifier.newFailedFuture(noMemory));
+        }
+        return completable(outgoing.message(copy));
+    }
+
+    /**
+     * Makes a frame that all connections of a device can send, each a duplicate of it; the message stays its owner's.
+     */
+    public static ByteBuf frameOf(ByteBufAllocator device, ByteBuf message) {
+        return Frames.forMany(device, message);
+    }
+
+    /** Sends a message whose frame is made, unless too much waits to be sent; takes ownership of it. Any thread. */
+    public Future<Void> sendFrame(ByteBuf frame) {
+        return outgoing.frame(frame);
     }
 
     /** The same future in the JDK's type. */

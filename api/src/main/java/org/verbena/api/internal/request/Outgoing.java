@@ -128,6 +128,21 @@ final class Outgoing {
     }
 
     /**
+     * Sends a message whose frame is made, unless too much waits to be sent.
+     *
+     * @param frame its ownership is taken
+     * @return done when the send has completed
+     */
+    Future<Void> frame(ByteBuf frame) {
+        int bytes = frame.readableBytes() - Frames.HEADER_BYTES;
+        if (!limit.tryTake(bytes)) {
+            frame.release();
+            return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
+        }
+        return context.writeAndFlush(frame, new Counted(bytes));
+    }
+
+    /**
      * Sends the reply to a request that arrived then. If it cannot be sent, the request fails at once. It counts but is
      * never refused, since the peer has requested it.
      */

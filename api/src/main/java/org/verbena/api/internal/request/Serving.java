@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param handler gets them
  * @param virtualThreads whether it runs on virtual threads
+ * @param inOrder whether such a thread handles one request of a connection after another
  * @param interruptsCancelled whether such a thread is interrupted when nobody waits for its request any more
  * @param describesFailures whether to send the handler's exception to a peer whose request failed
  * @param counters of the requests that do not reach the handler
@@ -19,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 public record Serving(
         Handler handler,
         boolean virtualThreads,
+        boolean inOrder,
         boolean interruptsCancelled,
         boolean describesFailures,
         RequestCounters counters,

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs a connection's handler on virtual threads: each request on its own thread, all other messages one after another,
- * in order.
+ * Runs a connection's handler on virtual threads: each request on its own thread, unless the program wants them in
+ * order; all other messages one after another, in order.
  */
 public final class VirtualHandlers {
     private static final Logger LOG = LoggerFactory.getLogger(VirtualHandlers.class);
@@ -47,6 +47,10 @@ public final class VirtualHandlers {
     private final Messenger messenger;
     private final @Nullable HandlerLimit limit;
     private final boolean interruptsCancelled;
+
+    /** Whether requests take their turn among the messages. */
+    private final boolean ordersRequests;
+
     private final AtomicInteger unfinished = new AtomicInteger();
     private final AtomicLong unfinishedBytes = new AtomicLong();
     private final Queue<Work> inOrder = new ConcurrentLinkedQueue<>();
@@ -64,6 +68,7 @@ public final class VirtualHandlers {
         this.messenger = messenger;
         limit = serving.limit();
         interruptsCancelled = serving.interruptsCancelled();
+        ordersRequests = serving.inOrder();
     }
 
     static void startThread(Work work) {
@@ -79,7 +84,7 @@ public final class VirtualHandlers {
             messenger.updateReading0();
         }
         Work work = new Work(this, incoming, message, bytes);
-        if (incoming.isRequest()) {
+        if (incoming.isRequest() && !ordersRequests) {
             HandlerLimit most = limit;
             if (most == null) {
                 startThread(work);
