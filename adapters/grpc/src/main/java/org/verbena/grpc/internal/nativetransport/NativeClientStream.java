@@ -180,8 +180,10 @@ final class NativeClientStream extends AbstractClientStream {
 
         @Override
         public void lost(LostCall why) {
-            transport.left0(this);
-            close0(why.status(), why.progress(), false);
+            if (!over) { // the program may have cancelled it as another call ended
+                transport.left0(this);
+                close0(why.status(), why.progress(), false);
+            }
         }
     }
 

@@ -23,8 +23,8 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import java.net.SocketAddress;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
@@ -59,7 +59,7 @@ final class NativeClientTransport extends NativeConnection implements Connection
     private final Runnable onTooManyPings;
 
     /** Calls that wait for SETTINGS, or for another to end. */
-    private final ArrayDeque<NativeClientStream.State> waiting = new ArrayDeque<>();
+    private final LinkedHashSet<NativeClientStream.State> waiting = new LinkedHashSet<>();
 
     /** The loop sets it before it reports to gRPC that the transport is ready. */
     private volatile Attributes attributes;
@@ -69,7 +69,10 @@ final class NativeClientTransport extends NativeConnection implements Connection
     private Listener listener;
 
     // Event loop only.
-    private int lastStream;
+
+    /** The number of the last call that was opened. Tests set it. */
+    int lastStream;
+
     private int countedCalls;
     private boolean ready;
     private boolean inUse;
@@ -262,12 +265,8 @@ final class NativeClientTransport extends NativeConnection implements Connection
 
     private void openWaiting0() {
         Settings peer = peerSettings();
-        while (ready && peer != null && !peerLeaves && streams.size() < peer.maxStreams()) {
-            NativeClientStream.State call = waiting.poll();
-            if (call == null) {
-                break;
-            }
-            begin0(call);
+        while (ready && peer != null && !peerLeaves && streams.size() < peer.maxStreams() && !waiting.isEmpty()) {
+            begin0(waiting.removeFirst());
         }
         if (shutdownStatus != null && waiting.isEmpty()) {
             sayGoAway0();
@@ -277,10 +276,9 @@ final class NativeClientTransport extends NativeConnection implements Connection
     private void begin0(NativeClientStream.State call) {
         if (lastStream == Integer.MAX_VALUE) {
             Status usedUp = Status.UNAVAILABLE.withDescription("the connection's numbers are used up");
+            waiting.addFirst(call);
             drain0(usedUp, Disconnect.UNKNOWN);
-            left0(call);
-            call.flow.removed = true;
-            call.close0(usedUp, RpcProgress.REFUSED, true);
+            loseWaiting0(usedUp);
             return;
         }
         Metadata headers = Objects.requireNonNull(call.headers);
@@ -478,12 +476,11 @@ final class NativeClientTransport extends NativeConnection implements Connection
     /** Calls of which nothing was sent. */
     private void loseWaiting0(Status status) {
         LostCall unsent = new LostCall(status, RpcProgress.MISCARRIED);
-        NativeClientStream.State call = waiting.poll();
-        while (call != null) {
+        while (!waiting.isEmpty()) {
+            NativeClientStream.State call = waiting.removeFirst();
             call.flow.removed = true;
             call.flow.releasePending();
             call.lost(unsent);
-            call = waiting.poll();
         }
     }
 

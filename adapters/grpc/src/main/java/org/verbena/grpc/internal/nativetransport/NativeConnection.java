@@ -438,7 +438,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
 
     final void writeReset0(int stream, boolean notProcessed, Status status) {
         String text = status.getDescription() == null ? "" : status.getDescription();
-        Frames.reset(answer0(Frames.HEADER_BYTES + 512), stream, notProcessed, Outgoing.code(status), text);
+        Frames.reset(room0(Frames.HEADER_BYTES + 512), stream, notProcessed, Outgoing.code(status), text);
     }
 
     final void writeGoAway0(int lastStream, GoAwayReason reason, String text) {
@@ -483,10 +483,10 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             return;
         }
         int rest = next.remainingBytes();
-        int bytes = (int) Math.min(rest, Math.min(flow.credit, turns.credit));
+        int bytes = Math.clamp(Math.min(flow.credit, turns.credit), 0, rest); // credit may be below 0
         boolean whole = bytes == rest;
-        flow.credit -= bytes;
-        turns.credit -= bytes;
+        flow.credit -= Frames.charge(bytes);
+        turns.credit -= Frames.charge(bytes);
         boolean end = whole && next.end;
         OutboundBuffer buffer = next.buffer;
         if (buffer == null || buffer.isShort()) {
@@ -543,8 +543,9 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         streams.remove(flow.id);
         turns.remove0(flow);
         flow.releasePending();
-        consumedOfConnection0(flow.unconsumed);
+        consumedOfConnection0(flow.unconsumed + flow.surcharge);
         flow.unconsumed = 0;
+        flow.surcharge = 0;
     }
 
     // ---- receiving
@@ -554,14 +555,16 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         if (flow.removed || ended) {
             return; // its share has returned
         }
+        int surcharge = (int) ((long) flow.surcharge * bytes / Math.max(1, flow.unconsumed));
+        flow.surcharge -= surcharge;
         flow.unconsumed -= bytes;
-        flow.consumed += bytes;
+        flow.consumed += bytes + surcharge;
         if (flow.consumed >= settings.windowBytes / 2 && !flow.inboundEnded) {
             Frames.window(answer0(Frames.HEADER_BYTES + Integer.BYTES), flow.id, flow.consumed);
             flow.window += flow.consumed;
             flow.consumed = 0;
         }
-        consumedOfConnection0(bytes);
+        consumedOfConnection0(bytes + surcharge);
     }
 
     private void consumedOfConnection0(int bytes) {
@@ -587,24 +590,26 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
 
     @Override
     public final void onData(int stream, boolean end, ByteBuf from, int lengthBytes) throws ProtocolViolation {
-        if (lengthBytes > connectionWindow) {
+        if (lengthBytes > Math.max(0, connectionWindow)) { // the last DATA may be charged more than was left
             throw new ProtocolViolation("more DATA than the connection's credit");
         }
-        connectionWindow -= lengthBytes;
+        int charge = Frames.charge(lengthBytes);
+        connectionWindow -= charge;
         StreamFlow flow = streams.get(stream);
         if (flow == null) {
             checkKnown(stream);
-            consumedOfConnection0(lengthBytes); // of a call that has ended here
+            consumedOfConnection0(charge); // of a call that has ended here
             return;
         }
-        if (lengthBytes > flow.window) {
+        if (lengthBytes > Math.max(0, flow.window)) {
             throw new ProtocolViolation("more DATA than a call's credit");
         }
         if (flow.inboundEnded || !flow.headersReceived) {
             throw new ProtocolViolation("DATA before a call's HEADERS or behind its end");
         }
-        flow.window -= lengthBytes;
+        flow.window -= charge;
         flow.unconsumed += lengthBytes;
+        flow.surcharge += charge - lengthBytes;
         flow.inboundEnded = end;
         data0(flow, payloads.take0(from, lengthBytes), end);
     }

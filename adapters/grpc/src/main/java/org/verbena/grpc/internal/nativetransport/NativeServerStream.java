@@ -123,6 +123,7 @@ final class NativeServerStream extends AbstractServerStream {
 
         @Override
         public void trailersSent() {
+            transport.answered0();
             complete();
         }
 

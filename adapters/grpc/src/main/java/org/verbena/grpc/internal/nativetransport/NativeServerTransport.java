@@ -47,7 +47,10 @@ import org.verbena.grpc.internal.wire.Settings;
 final class NativeServerTransport extends NativeConnection implements ServerTransport {
     private static final Logger LOG = LoggerFactory.getLogger(NativeServerTransport.class);
 
-    /** In this time twice as many of a client's calls as it may have open, or {@link #LEAST_RESETS}, may end badly. */
+    /**
+     * In this time twice as many of a client's calls as it may have open, or {@link #LEAST_RESETS}, may end badly, and
+     * one more for each that was answered.
+     */
     private static final long RESETS_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private static final int LEAST_RESETS = 200;
@@ -205,17 +208,17 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         lastStream = stream;
         String path = fields.path();
         if (refuses) {
-            writeReset0(stream, true, Status.UNAVAILABLE.withDescription("the server is going away"));
+            refuse0(stream, true, Status.UNAVAILABLE.withDescription("the server is going away"));
         } else if (streams.size() >= settings.maxStreams) {
-            writeReset0(stream, true, Status.UNAVAILABLE.withDescription("more calls at once than announced"));
+            refuse0(stream, true, Status.UNAVAILABLE.withDescription("more calls at once than announced"));
         } else if (fields.isTooLarge()) {
-            writeReset0(
+            refuse0(
                     stream,
                     false,
                     Status.RESOURCE_EXHAUSTED.withDescription("request headers of " + fields.sizeBytes()
                             + " bytes exceed maxInboundMetadataSize " + settings.maxFieldsBytes));
         } else if (path == null || path.isEmpty() || path.charAt(0) != '/') {
-            writeReset0(stream, false, Status.UNIMPLEMENTED.withDescription("no method is named"));
+            refuse0(stream, false, Status.UNIMPLEMENTED.withDescription("no method is named"));
         } else {
             begin0(stream, end, path.substring(1), fields);
         }
@@ -248,6 +251,12 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         }
     }
 
+    /** Resets a call of the client, which can open others without limit. */
+    private void refuse0(int stream, boolean notProcessed, Status status) {
+        countAnswer0();
+        writeReset0(stream, notProcessed, status);
+    }
+
     /** What begins a call, gRPC or a tracer of the program, failed because of malformed metadata or a defect. */
     private Status cannotBegin0(int stream, Throwable failure) {
         if (failure instanceof IllegalArgumentException) {
@@ -258,7 +267,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         Status status = Status.INTERNAL
                 .withDescription("the server cannot begin the call")
                 .withCause(failure);
-        writeReset0(stream, false, status);
+        refuse0(stream, false, status);
         return status;
     }
 
@@ -275,9 +284,9 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     @Override
     public void onReset(int stream, boolean notProcessed, int status, String text) throws ProtocolViolation {
         checkKnown(stream);
-        countReset0();
         StreamFlow flow = streams.get(stream);
         if (flow != null) {
+            countReset0();
             remove0(flow);
             ((NativeServerStream.State) flow.owner)
                     .transportReportStatus(Status.CANCELLED.withDescription("the client cancelled: " + text));
@@ -294,6 +303,13 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
         resets++;
         if (resets > Math.max(LEAST_RESETS, 2L * settings.maxStreams)) {
             end0(Status.RESOURCE_EXHAUSTED.withDescription("too many cancelled calls"), GoAwayReason.TOO_MANY_RESETS);
+        }
+    }
+
+    /** An answered call makes up for another that was cancelled: deadlines of a busy client are no attack. */
+    void answered0() {
+        if (resets > 0) {
+            resets--;
         }
     }
 
@@ -344,7 +360,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     void cancel0(NativeServerStream.State call, Status status) {
         if (!call.flow.removed) {
             boolean isLate = status.getCode() == Status.Code.DEADLINE_EXCEEDED;
-            writeReset0(call.flow.id, false, isLate ? Status.CANCELLED : status);
+            refuse0(call.flow.id, false, isLate ? Status.CANCELLED : status);
             remove0(call.flow);
         }
         call.transportReportStatus(status);

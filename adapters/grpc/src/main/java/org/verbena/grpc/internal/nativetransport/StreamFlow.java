@@ -39,6 +39,9 @@ final class StreamFlow {
     /** How many bytes have been received and not been taken. */
     int unconsumed;
 
+    /** What was charged for these beyond their bytes, because they came in short DATA. */
+    int surcharge;
+
     /** It waits for its turn at the connection's credit or the channel. */
     boolean queued;
 

@@ -31,6 +31,9 @@ public final class Frames {
     /** The longest message of Verbena's protocol that an end sends. */
     public static final int MAX_MESSAGE_BYTES = HEADER_BYTES + MAX_DATA_BYTES;
 
+    /** What a DATA counts at least, since a receiver needs some memory for each, however short. */
+    private static final int LEAST_CHARGE_BYTES = 64;
+
     /** The smallest window that an end may announce. */
     public static final int MIN_WINDOW_BYTES = 1024;
 
@@ -99,6 +102,11 @@ public final class Frames {
     /** Writes the header of DATA, in front of its payload. */
     public static void data(ByteBuf into, int stream, boolean end, int lengthBytes) {
         header(into, DATA, end ? END : 0, stream, lengthBytes);
+    }
+
+    /** How much of the windows a DATA takes, which has a payload of so many bytes. */
+    public static int charge(int lengthBytes) {
+        return lengthBytes == 0 ? 0 : Math.max(lengthBytes, LEAST_CHARGE_BYTES);
     }
 
     /** Writes RESET. */

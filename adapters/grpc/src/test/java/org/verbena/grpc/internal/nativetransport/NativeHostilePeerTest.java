@@ -6,18 +6,13 @@ import static org.verbena.grpc.internal.nativetransport.NativeTransportHarness.o
 
 import io.grpc.Metadata;
 import io.grpc.Status;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.Channel;
-import io.netty.channel.ChannelInitializer;
-import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
@@ -26,8 +21,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.api.RdmaServerChannel;
 import org.verbena.grpc.internal.nativetransport.NativeTransportHarness.Peer;
+import org.verbena.grpc.internal.nativetransport.NativeTransportHarness.Served;
 import org.verbena.grpc.internal.nativetransport.Recorders.OfCall;
 import org.verbena.grpc.internal.nativetransport.Recorders.OfConnection;
 import org.verbena.grpc.internal.nativetransport.Recorders.OfServed;
@@ -110,13 +105,7 @@ class NativeHostilePeerTest {
     }
 
     private static void awaitFrame(Peer peer, String frame) {
-        Patience.until(frame, () -> {
-            try {
-                return frames(peer.received).contains(frame);
-            } catch (ProtocolViolation violation) {
-                throw new AssertionError(violation);
-            }
-        });
+        Patience.until(frame, () -> isAnswered(peer, frame));
     }
 
     private void isCutOff(Consumer<ByteBuf> frames) throws Exception {
@@ -312,6 +301,71 @@ class NativeHostilePeerTest {
         assertThat(frames(peer.received)).anyMatch(frame -> frame.startsWith("GOAWAY TOO_MANY_RESETS"));
     }
 
+    /** Neither what was answered already nor what is made up for by answers is a flood. */
+    @Test
+    void resetsOfABusyClientAreNoFlood() throws Exception {
+        AtomicInteger calls = new AtomicInteger();
+        harness.server.onCall = call -> {
+            if (calls.incrementAndGet() % 2 == 0) {
+                call.stream.close(Status.OK, new Metadata());
+            }
+        };
+        Peer peer = begun();
+        int stream = 1;
+        for (int round = 0; round < 60 && peer.channel.isActive(); round++) {
+            int from = stream;
+            peer.send(into -> {
+                for (int i = 0; i < 10; i++) {
+                    headers(into, from + i, false);
+                }
+            });
+            stream += 10;
+            int most = stream - 1;
+            Patience.until("they have begun", () -> last.calls.size() == most || !peer.channel.isActive());
+            peer.send(into -> {
+                for (int i = 0; i < 10; i++) {
+                    Frames.reset(into, from + i, false, Status.Code.CANCELLED.value(), "");
+                }
+            });
+        }
+        peer.send(into -> Frames.ping(into, false, 5));
+        Patience.until("it answers, or ends", () -> isAnswered(peer, "PING 5") || !peer.channel.isActive());
+        assertThat(frames(peer.received)).contains("PING 5").noneMatch(frame -> frame.startsWith("GOAWAY"));
+        peer.channel.close().sync();
+    }
+
+    /** A call that is not read costs the receiver memory for each DATA. */
+    @Test
+    void aFloodOfShortData() throws Exception {
+        Peer peer = begun();
+        peer.send(into -> headers(into, 1, false));
+        int allowed = (WINDOW_BYTES + 63) / 64;
+        peer.send(into -> {
+            for (int i = 0; i < allowed; i++) {
+                Frames.data(into, 1, false, 1);
+                into.writeByte(0);
+            }
+            Frames.ping(into, false, 5);
+        });
+        awaitFrame(peer, "PING 5");
+        peer.send(into -> {
+            Frames.data(into, 1, false, 1);
+            into.writeByte(0);
+            Frames.ping(into, false, 7);
+        });
+        Patience.until("it answers, or ends", () -> isAnswered(peer, "PING 7") || !peer.channel.isActive());
+        assertThat(frames(peer.received)).contains("GOAWAY VIOLATION at 1");
+        peer.awaitClosed();
+    }
+
+    private static boolean isAnswered(Peer peer, String frame) {
+        try {
+            return frames(peer.received).contains(frame);
+        } catch (ProtocolViolation violation) {
+            throw new AssertionError(violation);
+        }
+    }
+
     /** Calls that are answered by the transport, or by the program, to a peer that does not read. */
     private void isCutOffWithoutReading(BiConsumer<ByteBuf, Integer> callThatEnds) throws Exception {
         Peer peer = begun();
@@ -505,31 +559,12 @@ class NativeHostilePeerTest {
 
     /** A server that answers with what a test writes. */
     private Peer serve(OfTransport listener, Consumer<ByteBuf> answer, boolean waits) throws Exception {
-        BlockingQueue<Peer> accepted = new LinkedBlockingQueue<>();
-        Channel listening = new ServerBootstrap()
-                .group(harness.group)
-                .channel(RdmaServerChannel.class)
-                .childHandler(new ChannelInitializer<>() {
-                    @Override
-                    protected void initChannel(Channel child) {
-                        Peer peer = new Peer();
-                        peer.channel = child;
-                        child.pipeline().addLast(peer);
-                        accepted.add(peer);
-                    }
-                })
-                .bind("127.0.0.1", 0)
-                .sync()
-                .channel();
-        NativeClientTransport client =
-                harness.connect((InetSocketAddress) listening.localAddress(), listener, settings -> {});
-        Peer peer = Patience.take("a client", accepted);
-        Patience.take("its settings", peer.received);
-        peer.send(into -> Frames.settings(into, SETTINGS));
+        Served served = harness.serve(listener, SETTINGS);
+        Peer peer = served.server();
         if (waits) {
             await("the client is ready", listener.ready);
             OfCall call = new OfCall();
-            open(client, call, new Metadata());
+            open(served.client(), call, new Metadata());
             Patience.take("its call", peer.received);
             peer.send(answer);
             assertThat(call.closedWith()).isNotEqualTo(Status.Code.OK);
@@ -538,7 +573,6 @@ class NativeHostilePeerTest {
         }
         await("the client is terminated", listener.terminated);
         assertThat(listener.shutdown).hasSize(1);
-        listening.close().sync();
         return peer;
     }
 

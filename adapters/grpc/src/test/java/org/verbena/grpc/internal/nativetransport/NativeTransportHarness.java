@@ -16,6 +16,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
@@ -29,7 +30,10 @@ import java.util.function.Consumer;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.RdmaServerChannel;
 import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.grpc.internal.wire.Frames;
+import org.verbena.grpc.internal.wire.Settings;
 import org.verbena.transport.spi.Patience;
 
 /** A native server without services, and clients of it: transports as gRPC sees them, and peers that send anything. */
@@ -191,6 +195,35 @@ final class NativeTransportHarness {
         peer.channel = connected.channel();
         peers.add(peer.channel);
         return connected;
+    }
+
+    /** A server that is no transport of ours, and the only client that it has. */
+    record Served(Peer server, NativeClientTransport client) {}
+
+    /** A server that answers with what a test writes, as soon as it knows that a client is there. */
+    Served serve(Recorders.OfTransport listener, Settings announced) throws Exception {
+        BlockingQueue<Peer> accepted = new LinkedBlockingQueue<>();
+        Channel listens = new ServerBootstrap()
+                .group(group)
+                .channel(RdmaServerChannel.class)
+                .childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel child) {
+                        Peer peer = new Peer();
+                        peer.channel = child;
+                        child.pipeline().addLast(peer);
+                        accepted.add(peer);
+                    }
+                })
+                .bind("127.0.0.1", 0)
+                .sync()
+                .channel();
+        peers.add(listens);
+        NativeClientTransport client = connect((InetSocketAddress) listens.localAddress(), listener, settings -> {});
+        Peer peer = Patience.take("a client", accepted);
+        Patience.take("its settings", peer.received);
+        peer.send(into -> Frames.settings(into, announced));
+        return new Served(peer, client);
     }
 
     void close() throws Exception {
