@@ -10,4 +10,7 @@ module org.verbena.grpc {
     requires transitive org.verbena.api;
 
     exports org.verbena.grpc;
+
+    provides io.grpc.NameResolverProvider with
+            org.verbena.grpc.internal.resolver.VerbenaNameResolverProvider;
 }
