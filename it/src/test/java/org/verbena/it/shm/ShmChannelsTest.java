@@ -26,6 +26,7 @@ import org.verbena.api.TrafficSuite;
 import org.verbena.api.ring.RecordRingSuite;
 import org.verbena.grpc.GrpcSuite;
 import org.verbena.grpc.NativeGrpcSuite;
+import org.verbena.grpc.NativeKillSuite;
 
 /** What every provider must carry, through shared memory: channels, the short form, gRPC with TLS, and native. */
 class ShmChannelsTest {
@@ -239,6 +240,14 @@ class ShmChannelsTest {
 
     @Nested
     class NativeGrpc extends NativeGrpcSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class KilledNativeGrpc extends NativeKillSuite {
         @Override
         protected String provider() {
             return "shm";

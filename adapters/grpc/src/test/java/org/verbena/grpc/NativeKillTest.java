@@ -1,0 +1,9 @@
+package org.verbena.grpc;
+
+/** On the software provider. */
+class NativeKillTest extends NativeKillSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
