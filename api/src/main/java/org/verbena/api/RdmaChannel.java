@@ -18,9 +18,9 @@ import org.verbena.transport.protocol.connection.MessageConnection;
  * <p><b>Messages.</b> A write's promise completes with its send: the peer's adapter has the message (verbs), or TCP has
  * taken it (soft); with {@link RdmaChannelOption#SEND_COMPLETION} sooner. Only a reply shows that the peer's program
  * has seen it. Promises complete exactly once and in order. Once the channel is active, buffers of {@link #alloc()} lie
- * in registered memory and are sent without a copy; an inbound message is the receive buffer itself. A message counts
- * towards writability until its promise completes, and a channel without credit is not writable: the peer has no
- * receive for more.
+ * in registered memory and are sent without a copy; an inbound message is the receive buffer itself on devices, and
+ * memory of its size on soft and shm. A message counts towards writability until its promise completes, and a channel
+ * without credit is not writable: the peer has no receive for more.
  */
 public final class RdmaChannel extends AbstractRdmaChannel {
     private @Nullable ChannelClaims claims;

@@ -3,6 +3,7 @@ package org.verbena.transport.buffer;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -16,7 +17,8 @@ final class ChunkSpace {
     private final Bin[] bins;
     private final List<Chunk> sharedChunks = new ArrayList<>();
     private final List<Slab> idleDedicated = new ArrayList<>();
-    private long outBytes;
+    /** Changed with the lock held, read by any thread. */
+    private final AtomicLong outBytes = new AtomicLong();
 
     /** What is registered, or reserved for a chunk that is being registered. */
     long registeredBytes;
@@ -32,7 +34,7 @@ final class ChunkSpace {
 
     /** What is out of the shared part: in buffers, or in the caches of loops. */
     long outBytes() {
-        return outBytes;
+        return outBytes.get();
     }
 
     /** A new chunk that is to be cut into slabs. */
@@ -43,7 +45,7 @@ final class ChunkSpace {
 
     /** A new chunk that is one block, which is taken. */
     Block addDedicated(Chunk chunk, int blockBytes) {
-        outBytes += chunk.lengthBytes;
+        outBytes.addAndGet(chunk.lengthBytes);
         return new Slab(chunk, Slab.DEDICATED, 0, chunk.pageMap.pages(), blockBytes).take();
     }
 
@@ -53,7 +55,7 @@ final class ChunkSpace {
         if (slab == null) {
             return null;
         }
-        outBytes += slab.chunk.lengthBytes;
+        outBytes.addAndGet(slab.chunk.lengthBytes);
         return slab.take();
     }
 
@@ -126,7 +128,7 @@ final class ChunkSpace {
             if (slab.home == 0) {
                 bin.remove(slab);
             }
-            outBytes += slab.blockBytes;
+            outBytes.addAndGet(slab.blockBytes);
             block.next = list;
             list = block;
         }
@@ -156,12 +158,12 @@ final class ChunkSpace {
         boolean wasEmpty = slab.home == 0;
         slab.give(block);
         if (slab.sizeClass == Slab.DEDICATED) {
-            outBytes -= slab.chunk.lengthBytes;
+            outBytes.addAndGet(-slab.chunk.lengthBytes);
             slab.chunk.idleSinceNanos = nanoClock.getAsLong();
             idleDedicated.add(slab);
             return;
         }
-        outBytes -= slab.blockBytes;
+        outBytes.addAndGet(-slab.blockBytes);
         Bin bin = bins[slab.sizeClass];
         if (!slab.isWhole()) {
             if (wasEmpty) {

@@ -43,6 +43,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
     /** Trimming more often than this costs more than it frees. */
     private static final long MIN_TRIM_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
+    /** Memory is scarce when less than this part is left. */
+    private static final int SCARCE_DIVISOR = 4;
+
     /** How often memory that could not be freed at once is tried again. */
     private static final long FREE_RETRY_MILLIS = 100;
 
@@ -277,6 +280,16 @@ public final class RegisteredBufferPool implements AutoCloseable {
      */
     public boolean isWatched() {
         return watched;
+    }
+
+    /**
+     * Whether less than a quarter of what the pool may have is left, the caches of loops not counted. Any thread, for
+     * one read of memory.
+     *
+     * @return whether that is so; this may change at once
+     */
+    public boolean isScarce() {
+        return space.outBytes() > options.maxRegisteredBytes() - options.maxRegisteredBytes() / SCARCE_DIVISOR;
     }
 
     /**

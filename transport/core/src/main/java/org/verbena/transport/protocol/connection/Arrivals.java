@@ -54,8 +54,9 @@ final class Arrivals {
                 return false;
             }
             frameCame(); // before a callback may ask
-            parts.frameReceiver.deliverTaken(memory, offset, lengthBytes);
+            parts.frameReceiver.deliverTaken(lengthBytes);
         } catch (Throwable e) {
+            parts.frameReceiver.dropTaken();
             connection.threw(e);
         }
         return true;

@@ -74,7 +74,7 @@ public final class FrameReceiver {
 
     /**
      * A frame lies in memory of the endpoint. It is taken from there if it is right, has whole messages, and the first
-     * of them is delivered at once. {@link #deliverTaken} follows.
+     * of them is delivered at once. {@link #deliverTaken} follows, or {@link #dropTaken}.
      *
      * @param memory which the peer may change
      * @return false if the frame has to come in a receive; then nothing has changed
@@ -97,8 +97,8 @@ public final class FrameReceiver {
         return headed.tryTake(type, memory, offset + Wire.HEADER_BYTES, payload, (int) secondTaken);
     }
 
-    /** Delivers what was taken; the parameters are the same. */
-    public void deliverTaken(MemorySegment memory, long offset, int lengthBytes) {
+    /** Delivers what was taken; the length is the same. */
+    public void deliverTaken(int lengthBytes) {
         if (!(framer instanceof HeadedFramer headed)) {
             throw new IllegalStateException("nothing was taken");
         }
@@ -107,11 +107,17 @@ public final class FrameReceiver {
             violation = window.messageFrameCame(lengthBytes);
         }
         if (violation == null) {
-            int type = (int) (firstTaken >>> 56);
-            headed.deliverTaken(type, memory, offset + Wire.HEADER_BYTES, (int) secondTaken);
+            headed.taken.deliver();
         } else {
-            headed.dropTaken();
+            headed.taken.drop();
             onViolation.accept(violation);
+        }
+    }
+
+    /** Releases what was taken and is not delivered. */
+    public void dropTaken() {
+        if (framer instanceof HeadedFramer headed) {
+            headed.taken.drop();
         }
     }
 

@@ -6,6 +6,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.protocol.handshake.Handshake;
+import org.verbena.transport.protocol.receiving.CopiedMessages;
 import org.verbena.transport.protocol.receiving.Inbox;
 import org.verbena.transport.protocol.receiving.ReceiveWindow;
 import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
@@ -30,8 +31,8 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
     private final RendezvousReceiver receiver;
     int maxSges;
 
-    /** A message that was copied from where it came, and is not delivered yet. */
-    private @Nullable ByteBuf taken;
+    /** The messages of the frame that was taken last. */
+    final CopiedMessages taken;
 
     HeadedFramer(
             SendLedger ledger,
@@ -46,6 +47,7 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
         this.handshake = handshake;
         this.sender = sender;
         this.receiver = receiver;
+        taken = new CopiedMessages(inbox);
     }
 
     @Override
@@ -100,7 +102,7 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
 
     /**
      * Takes a frame of the message class from where it lies, if it is right and has whole messages, and there is memory
-     * for them. {@link #deliverTaken} follows, or {@link #dropTaken}.
+     * for them.
      *
      * @param type of the frame
      * @param memory which the peer may change
@@ -115,26 +117,7 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
                 || violation(type, Unpooled.EMPTY_BUFFER, payload, length) != null) { // of which only PACKED reads it
             return false;
         }
-        taken = inbox.tryCopy(memory, at, payload);
-        return taken != null;
-    }
-
-    /** Delivers what was taken; the parameters are the same. */
-    void deliverTaken(int type, MemorySegment memory, long at, int length) {
-        ByteBuf message = taken;
-        taken = null;
-        if (message != null) {
-            inbox.arrivedCopied(message);
-        }
-    }
-
-    /** The connection is ending, and takes nothing any more. */
-    final void dropTaken() {
-        ByteBuf message = taken;
-        taken = null;
-        if (message != null) {
-            message.release();
-        }
+        return taken.tryAdd(memory, at, payload);
     }
 
     /** What is wrong with a frame, which is in the buffer from index 0 on, or null. */

@@ -33,9 +33,6 @@ public final class MessageFramer extends HeadedFramer {
     private final PackedFrames packed;
     private final ClaimedFrames claimed;
 
-    /** Of the messages in the frame that was taken last. */
-    private int @Nullable [] takenLengths;
-
     public MessageFramer(
             SendLedger ledger,
             SendMemory memory,
@@ -131,20 +128,18 @@ public final class MessageFramer extends HeadedFramer {
         if (type != Wire.PACKED) {
             return super.tryTake(type, memory, at, payload, length);
         }
-        takenLengths = inbox.isWithinMessage() || !inbox.isRoomFor(payload)
-                ? null
-                : packed.readLengths(memory, at, payload, length);
-        return takenLengths != null;
-    }
-
-    @Override
-    void deliverTaken(int type, MemorySegment memory, long at, int length) {
-        int[] lengths = takenLengths;
-        if (type == Wire.PACKED && lengths != null) {
-            inbox.arrivedPacked(memory, at + (long) length * Wire.PACKED_LENGTH_BYTES, lengths, length);
-        } else {
-            super.deliverTaken(type, memory, at, length);
+        int[] lengths = inbox.isWithinMessage() ? null : packed.readLengths(memory, at, payload, length);
+        if (lengths == null) {
+            return false;
         }
+        long from = at + (long) length * Wire.PACKED_LENGTH_BYTES;
+        for (int i = 0; i < length; i++) {
+            if (!taken.tryAdd(memory, from, lengths[i])) {
+                return false;
+            }
+            from += lengths[i];
+        }
+        return true;
     }
 
     @Override

@@ -399,12 +399,13 @@ public final class MessageBuffers {
     }
 
     /**
-     * Whether someone waits for memory to receive into. Who could do without then leaves it to them.
+     * Whether someone waits for memory to receive into, or soon would. Who can do without then leaves it to the
+     * receives and messages that were promised some.
      *
-     * @return whether someone waits; this may change at once
+     * @return whether it is scarce; this may change at once
      */
-    public boolean isAwaited() {
-        return receivePool.isWatched();
+    public boolean isScarce() {
+        return receivePool.isWatched() || receivePool.isScarce();
     }
 
     /**

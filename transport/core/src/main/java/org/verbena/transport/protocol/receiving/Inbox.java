@@ -2,9 +2,7 @@ package org.verbena.transport.protocol.receiving;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import io.netty.buffer.UnpooledHeapByteBuf;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -208,18 +206,14 @@ public final class Inbox {
         return head == null && reading && isDeliverable();
     }
 
-    /** Whether the user may get so many bytes more without a receive, and nobody waits for their memory. */
-    public boolean isRoomFor(int bytes) {
-        return heldByUser.held() + bytes <= buffers.shareBytes() && !buffers.isAwaited();
-    }
-
     /**
-     * A copy of a message that lies in memory of the endpoint, in memory of its own size.
+     * A copy of a message that lies in memory of the endpoint, in memory of its own size, within this connection's
+     * share. None is made while memory is scarce, or someone waits for it.
      *
-     * @return null if there is none for it: then the message belongs in a receive
+     * @return null if there is none: then the message belongs in a receive
      */
-    public @Nullable ByteBuf tryCopy(MemorySegment memory, long at, int bytes) {
-        RegisteredByteBuf copy = isRoomFor(bytes) ? tryAllocateWithinShare(Math.max(1, bytes)) : null;
+    @Nullable ByteBuf tryCopy(MemorySegment memory, long at, int bytes) {
+        RegisteredByteBuf copy = buffers.isScarce() ? null : tryAllocateWithinShare(Math.max(1, bytes));
         if (copy != null) {
             charge(copy, copy.blockBytes());
             copy.write(memory, at, bytes);
@@ -227,64 +221,17 @@ public final class Inbox {
         return copy;
     }
 
-    /** A message that was copied, while {@link #isNext}. */
-    public void arrivedCopied(ByteBuf message) {
-        deliver(message, false, Notice.NONE, 0, 0);
-    }
-
-    /**
-     * Several messages that lie one behind the other in memory of the endpoint, while {@link #isNext}. What cannot be
-     * delivered at once waits in a copy. That took no receive; what comes behind it does.
-     *
-     * @param lengths theirs, known to be right
-     */
-    public void arrivedPacked(MemorySegment memory, long at, int[] lengths, int count) {
-        long from = at;
-        for (int i = 0; i < count; i++) {
-            ByteBuf message = isNext() ? tryCopy(memory, from, lengths[i]) : null;
-            if (message == null) {
-                if (isDeliverable()) {
-                    keepPacked(memory, from, lengths, i, count);
-                }
-                return;
-            }
-            from += lengths[i];
+    /** A message that was copied when it {@linkplain #isNext was the next}; it waits if it is not so any more. */
+    void arrivedCopied(ByteBuf message) {
+        if (isNext()) {
             deliver(message, false, Notice.NONE, 0, 0);
-        }
-    }
-
-    private void keepPacked(MemorySegment memory, long at, int[] lengths, int first, int count) {
-        int bytes = 0;
-        for (int i = first; i < count; i++) {
-            bytes += lengths[i];
-        }
-        int room = (count - first) * Wire.PACKED_LENGTH_BYTES + bytes;
-        RegisteredByteBuf pooled = tryAllocateReceive(room);
-        ByteBuf rest = pooled == null ? new HeldPack(room) : pooled;
-        for (int i = first; i < count; i++) {
-            rest.writeInt(lengths[i]);
-        }
-        if (pooled != null) {
-            pooled.write(memory, at, bytes);
+        } else if (isDeliverable()) {
+            Inbound inbound = newInbound();
+            inbound.ready = true;
+            inbound.message = message;
+            append(inbound);
         } else {
-            MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, at, rest.array(), rest.writerIndex(), bytes);
-            rest.writerIndex(room);
-        }
-        receivedPacked(rest, count - first, 0);
-    }
-
-    /** Messages for which there was no memory any more when the first of their frame had been delivered. */
-    private final class HeldPack extends UnpooledHeapByteBuf {
-        HeldPack(int bytes) {
-            super(ByteBufAllocator.DEFAULT, bytes, bytes);
-            heldByUser.charge(bytes);
-        }
-
-        @Override
-        protected void deallocate() {
-            int bytes = capacity();
-            super.deallocate();
-            heldByUser.onReleased(bytes);
+            message.release();
         }
     }
 
@@ -303,13 +250,9 @@ public final class Inbox {
      * the user does not read wait in the receive, which counts until the last of them is delivered.
      */
     public void receivedPacked(ByteBuf buffer, int count) {
-        receivedPacked(buffer, count, 1);
-    }
-
-    private void receivedPacked(ByteBuf buffer, int count, int receives) {
         Inbound inbound = newInbound();
         inbound.ready = true;
-        inbound.receives = receives;
+        inbound.receives = 1;
         inbound.message = buffer;
         inbound.packedLeft = count;
         inbound.packedLengthIndex = buffer.readerIndex();
@@ -387,10 +330,9 @@ public final class Inbox {
      * is about to get included.
      */
     private @Nullable RegisteredByteBuf tryAllocateWithinShare(int bytes) {
-        return heldByUser.held() + bytes > buffers.shareBytes() ? null : tryAllocateReceive(bytes);
-    }
-
-    private @Nullable RegisteredByteBuf tryAllocateReceive(int bytes) {
+        if (heldByUser.held() + bytes > buffers.shareBytes()) {
+            return null;
+        }
         try {
             return buffers.tryAllocateReceive(bytes);
         } catch (RdmaException e) {
@@ -430,7 +372,7 @@ public final class Inbox {
     /** A whole message, or a notice, or both: delivered now if nothing is before it. */
     public void arrived(
             @Nullable ByteBuf message, boolean inReceive, Notice notice, int noticeWord, int noticeLengthBytes) {
-        if (head == null && reading && isDeliverable()) {
+        if (isNext()) {
             deliver(message, inReceive, notice, noticeWord, noticeLengthBytes);
             return;
         }
@@ -447,7 +389,7 @@ public final class Inbox {
 
     /** The peer has ended its half of the stream. */
     public void ended() {
-        if (head == null && reading && isDeliverable()) {
+        if (isNext()) {
             deliverEnd();
             return;
         }

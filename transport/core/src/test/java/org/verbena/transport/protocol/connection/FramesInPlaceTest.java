@@ -123,7 +123,7 @@ class FramesInPlaceTest extends SimulatedPair {
         end();
     }
 
-    /** What is left of a frame waits in a copy, and what follows in receives. */
+    /** What is left of a frame waits in copies, and what follows in receives. */
     @Test
     void readingMayGoOffWithinAFrame() throws Exception {
         connectWith(ROOMY);
@@ -195,6 +195,44 @@ class FramesInPlaceTest extends SimulatedPair {
         right.releaseKept(Integer.MAX_VALUE);
         settle();
         assertThat(right.received).isEqualTo(400);
+        end();
+    }
+
+    /** What receives and messages were promised is left to them. */
+    @Test
+    void nothingIsCopiedWhileMemoryIsScarce() throws Exception {
+        connectWith(ROOMY);
+        List<ByteBuf> others = new ArrayList<>();
+        while (!right.receivePool.isScarce()) {
+            others.add(right.receivePool.allocate(64 << 10));
+        }
+        send(50);
+        send(51, 52);
+        assertThat(right.received).isEqualTo(3);
+        assertThat(network.right.taken).isZero();
+        others.forEach(ByteBuf::release);
+        assertThat(right.receivePool.isScarce()).isFalse();
+        send(50);
+        assertThat(network.right.taken).isEqualTo(1);
+        end();
+    }
+
+    /** A frame of which not all has memory is taken whole, in a receive. */
+    @Test
+    void aFrameIsTakenWhole() throws Exception {
+        connectWith(ROOMY);
+        right.keepMessages = true;
+        while (right.received < 300) {
+            int before = network.right.taken;
+            send(900, 900, 900, 900);
+            if (network.right.taken == before) {
+                break; // beyond the user's share
+            }
+        }
+        assertThat(right.received % 4).isZero();
+        assertThat(right.receivePool.metrics().usedBytes()).isLessThanOrEqualTo(POOL_BYTES / 8 + 4096 + 2 * 8 * 8192);
+        right.keepMessages = false;
+        right.releaseKept(Integer.MAX_VALUE);
         end();
     }
 
