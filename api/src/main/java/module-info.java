@@ -14,4 +14,5 @@ module org.verbena.api {
     exports org.verbena.api.metrics;
     exports org.verbena.api.queuepair;
     exports org.verbena.api.ring;
+    exports org.verbena.api.service;
 }

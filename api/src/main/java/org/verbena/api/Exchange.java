@@ -9,6 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import org.verbena.api.internal.request.Incoming;
 import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.service.Metadata;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
 import org.verbena.transport.SendLimitException;
@@ -33,6 +34,27 @@ public final class Exchange {
      */
     public boolean isRequest() {
         return incoming.isRequest();
+    }
+
+    /**
+     * Returns what the client has sent beside the message ({@code RequestOptions.withMetadata}).
+     *
+     * @return empty if there is nothing
+     */
+    public Metadata metadata() {
+        return incoming.headers().metadata();
+    }
+
+    /**
+     * Adds metadata to the reply that is sent later. It replaces entries of the same name that were added before. A
+     * client of another release does not get it, nor does one whose request fails. Does nothing for a message that is
+     * not a request.
+     *
+     * @param more what to add
+     * @throws IllegalArgumentException all together would be over the limits of {@link Metadata}
+     */
+    public void addReplyMetadata(Metadata more) {
+        incoming.addReplyMetadata(more);
     }
 
     /**

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import org.verbena.api.client.RequestOptions;
+import org.verbena.api.service.Reply;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.SendLimitException;
@@ -119,6 +120,15 @@ public interface MessageClient extends AutoCloseable {
      * @return the reply, a heap buffer of its own
      */
     CompletableFuture<ByteBuffer> request(ByteBuffer message, RequestOptions options);
+
+    /**
+     * Sends a request, as {@link #request(byte[], RequestOptions)} does, and returns the metadata of its reply too.
+     *
+     * @param message copied before this returns
+     * @param options what differs from the client
+     * @return the reply with what the handler has {@linkplain Exchange#addReplyMetadata added}
+     */
+    CompletableFuture<Reply<byte[]>> requestReply(byte[] message, RequestOptions options);
 
     /**
      * Returns whether the next message will be sent soon.

@@ -28,6 +28,7 @@ import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.api.queuepair.QueuePairExchangeAddress;
+import org.verbena.api.service.Reply;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
@@ -191,6 +192,11 @@ public final class RdmaClient implements MessageClient {
     @Override
     public CompletableFuture<ByteBuffer> request(ByteBuffer message, RequestOptions options) {
         return links.start(message, options);
+    }
+
+    @Override
+    public CompletableFuture<Reply<byte[]>> requestReply(byte[] message, RequestOptions options) {
+        return links.startReply(message, options);
     }
 
     @Override

@@ -20,9 +20,10 @@
  * <p>Exceptions, tokens and keys that programs name as well are in {@code org.verbena.transport}, which this module
  * exports with it. By topic: {@link org.verbena.api.client}, {@link org.verbena.api.ladder},
  * {@link org.verbena.api.datagram}, {@link org.verbena.api.queuepair}, {@link org.verbena.api.ring},
- * {@link org.verbena.api.metrics}.
+ * {@link org.verbena.api.service}, {@link org.verbena.api.metrics}.
  *
- * <p>May use {@code api.client}, {@code api.ladder}, {@code api.queuepair} and all internal packages. The classes here
+ * <p>May use {@code api.client}, {@code api.service}, {@code api.ladder}, {@code api.queuepair} and all internal
+ * packages. The classes here
  * that are not public give a channel's parts their view of it, and name the options.
  */
 @org.jspecify.annotations.NullMarked

@@ -24,7 +24,9 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.verbena.api.client.RequestOptions;
 import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.service.Metadata;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MessageTooLargeException;
 import org.verbena.transport.RequestException;
@@ -390,6 +392,14 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
             assertThat(failure("a request", client.request(new byte[limitBytes + 100])))
                     .isInstanceOfSatisfying(MessageTooLargeException.class, tooLarge -> {
                         assertThat(tooLarge.lengthBytes()).isEqualTo(limitBytes + 100);
+                        assertThat(tooLarge.limitBytes()).isEqualTo(limitBytes);
+                    });
+            RequestOptions more = RequestOptions.DEFAULTS.withMetadata(Metadata.EMPTY.with("tenant", "blue"));
+            assertThat(Patience.await("a reply", client.request(new byte[limitBytes - 13], more)))
+                    .hasSize(limitBytes - 13);
+            assertThat(failure("a request with metadata", client.request(new byte[limitBytes - 12], more)))
+                    .isInstanceOfSatisfying(MessageTooLargeException.class, tooLarge -> {
+                        assertThat(tooLarge.lengthBytes()).isEqualTo(limitBytes + 1);
                         assertThat(tooLarge.limitBytes()).isEqualTo(limitBytes);
                     });
         }

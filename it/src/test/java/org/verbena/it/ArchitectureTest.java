@@ -307,7 +307,7 @@ class ArchitectureTest {
                                 internal + "option",
                                 api + ".queuepair")),
                 Map.entry(internal + "server", List.of(internal + "loop", internal + "stat", internal + "option")),
-                Map.entry(internal + "request", List.of(internal + "loop", internal + "stat")),
+                Map.entry(internal + "request", List.of(internal + "loop", internal + "stat", api + ".service")),
                 Map.entry(
                         internal + "client",
                         List.of(
@@ -315,14 +315,23 @@ class ArchitectureTest {
                                 internal + "loop",
                                 internal + "stat",
                                 api + ".client",
+                                api + ".service",
                                 api + ".ladder")),
                 Map.entry(
                         internal + "ladder",
                         List.of(internal + "channel", internal + "loop", internal + "stat", api + ".ladder")),
-                Map.entry(api + ".client", List.of()),
+                Map.entry(api + ".service", List.of()),
+                Map.entry(api + ".client", List.of(api + ".service")),
                 Map.entry(api + ".ladder", List.of(internal + "stat")),
                 Map.entry(api + ".queuepair", List.of()),
-                Map.entry(api, List.of(api + ".client", api + ".ladder", api + ".queuepair", internal + "*")),
+                Map.entry(
+                        api,
+                        List.of(
+                                api + ".client",
+                                api + ".service",
+                                api + ".ladder",
+                                api + ".queuepair",
+                                internal + "*")),
                 Map.entry(api + ".datagram", List.of(api, internal + "*")),
                 Map.entry(api + ".ring", List.of(api)),
                 Map.entry(api + ".metrics", List.of(api, api + ".ladder")));

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.service.Metadata;
 
 /**
  * How a client sends one request. Immutable; start from {@link #DEFAULTS}, which leaves all to the client's builder.
@@ -15,22 +16,25 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RequestOptions {
     /** As the builder says, and to any server. */
-    public static final RequestOptions DEFAULTS = new RequestOptions(null, null, null, null);
+    public static final RequestOptions DEFAULTS = new RequestOptions(null, null, null, null, Metadata.EMPTY);
 
     private final @Nullable Duration timeout;
     private final @Nullable Boolean idempotent;
     private final @Nullable Duration hedgeAfter;
     private final @Nullable Long keyHash;
+    private final Metadata metadata;
 
     private RequestOptions(
             @Nullable Duration timeout,
             @Nullable Boolean idempotent,
             @Nullable Duration hedgeAfter,
-            @Nullable Long keyHash) {
+            @Nullable Long keyHash,
+            Metadata metadata) {
         this.timeout = timeout;
         this.idempotent = idempotent;
         this.hedgeAfter = hedgeAfter;
         this.keyHash = keyHash;
+        this.metadata = metadata;
     }
 
     private static Duration positive(String name, Duration value) {
@@ -48,7 +52,7 @@ public final class RequestOptions {
      * @return changed options
      */
     public RequestOptions withTimeout(Duration value) {
-        return new RequestOptions(positive("timeout", value), idempotent, hedgeAfter, keyHash);
+        return new RequestOptions(positive("timeout", value), idempotent, hedgeAfter, keyHash, metadata);
     }
 
     /**
@@ -60,7 +64,7 @@ public final class RequestOptions {
      * @return changed options
      */
     public RequestOptions withIdempotent(boolean value) {
-        return new RequestOptions(timeout, value, hedgeAfter, keyHash);
+        return new RequestOptions(timeout, value, hedgeAfter, keyHash, metadata);
     }
 
     /**
@@ -72,7 +76,7 @@ public final class RequestOptions {
      * @return changed options
      */
     public RequestOptions withHedgeAfter(Duration delay) {
-        return new RequestOptions(timeout, true, positive("the delay", delay), keyHash);
+        return new RequestOptions(timeout, true, positive("the delay", delay), keyHash, metadata);
     }
 
     /**
@@ -94,7 +98,20 @@ public final class RequestOptions {
      * @return changed options
      */
     public RequestOptions withKey(byte[] key) {
-        return new RequestOptions(timeout, idempotent, hedgeAfter, hash(key));
+        return new RequestOptions(timeout, idempotent, hedgeAfter, hash(key), metadata);
+    }
+
+    /**
+     * The same with metadata, which the server's handler sees, in place of what there was. It counts against {@code
+     * MAX_MESSAGE_BYTES} and the client's limits as the message does. Servers of other releases take none: there the
+     * request fails with {@link org.verbena.transport.RequestException.Refused}.
+     *
+     * @param value what goes with the request
+     * @return changed options
+     */
+    public RequestOptions withMetadata(Metadata value) {
+        return new RequestOptions(
+                timeout, idempotent, hedgeAfter, keyHash, Objects.requireNonNull(value, "the metadata is null"));
     }
 
     /** FNV-1a: short, the same everywhere, and mixed further where it is used. */
@@ -140,5 +157,14 @@ public final class RequestOptions {
      */
     public @Nullable Long keyHash() {
         return keyHash;
+    }
+
+    /**
+     * Returns what goes with the request.
+     *
+     * @return may be empty
+     */
+    public Metadata metadata() {
+        return metadata;
     }
 }

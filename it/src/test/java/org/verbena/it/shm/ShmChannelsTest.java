@@ -9,6 +9,7 @@ import org.verbena.api.HandlerSuite;
 import org.verbena.api.LeavingServersSuite;
 import org.verbena.api.LifecycleSuite;
 import org.verbena.api.ManyChannelsSuite;
+import org.verbena.api.MetadataSuite;
 import org.verbena.api.ObservabilitySuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
@@ -65,6 +66,14 @@ class ShmChannelsTest {
 
     @Nested
     class ShortForms extends ShortFormSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class MetadataOfRequests extends MetadataSuite {
         @Override
         protected String provider() {
             return "shm";

@@ -5,7 +5,11 @@ import java.time.Duration;
 
 /** A request of an {@code RdmaClient} failed without a reply. The connection stays up. */
 public sealed class RequestException extends RdmaException
-        permits RequestException.TimedOut, RequestException.Failed, RequestException.Overloaded, RequestFailure {
+        permits RequestException.TimedOut,
+                RequestException.Failed,
+                RequestException.Overloaded,
+                RequestException.Refused,
+                RequestFailure {
     @Serial
     private static final long serialVersionUID = 1L;
 
@@ -90,6 +94,47 @@ public sealed class RequestException extends RdmaException
         @Override
         public boolean isRetriable() {
             return true;
+        }
+    }
+
+    /**
+     * The server does not take the request, and would not take it a little later: it was not begun. The message has the
+     * server's words.
+     */
+    public static final class Refused extends RequestException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        /** Why. */
+        public enum Reason {
+            /** The server has no such service or method. */
+            UNKNOWN,
+            /** The server does not let this client call it. */
+            NOT_AUTHORIZED,
+            /** The request is over a limit of the server's. */
+            LIMIT
+        }
+
+        private final Reason reason;
+
+        /**
+         * Creates one.
+         *
+         * @param message what failed, with the peer's address
+         * @param reason why
+         */
+        public Refused(String message, Reason reason) {
+            super(message);
+            this.reason = reason;
+        }
+
+        /**
+         * Returns why the server has refused it.
+         *
+         * @return the reason
+         */
+        public Reason reason() {
+            return reason;
         }
     }
 }

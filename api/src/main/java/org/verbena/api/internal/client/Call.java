@@ -294,7 +294,9 @@ final class Call<T> {
             return;
         }
         Throwable cause = done.cause();
-        if (cause instanceof RequestException.Failed || cause instanceof RequestFailure) {
+        if (cause instanceof RequestException.Failed
+                || cause instanceof RequestException.Refused
+                || cause instanceof RequestFailure) {
             links.retries().answered();
         }
         if (!outcome.isDone()) {
@@ -389,7 +391,9 @@ final class Call<T> {
         if (cause instanceof ConnectionException loss) {
             return loss.mayHaveBegun();
         }
-        return cause instanceof RequestException request && !request.isRetriable();
+        return cause instanceof RequestException request
+                && !request.isRetriable()
+                && !(request instanceof RequestException.Refused);
     }
 
     /** What the last attempt, or the lack of one, says of itself may not be true of those before it. */

@@ -38,6 +38,7 @@ import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
 import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.service.Reply;
 import org.verbena.transport.ConnectionException;
 
 /**
@@ -261,23 +262,22 @@ public final class Links implements LinkOwner {
 
     public Future<ByteBuf> start(@Nullable ByteBuf message, RequestOptions how) {
         CallPlan plan = options.plan().with(how);
-        return start(pick(plan), Operation.REQUEST, message, timeoutNanos(how), plan);
+        return start(pick(plan), RequestOperations.request(how, plan), message, timeoutNanos(how), plan);
     }
 
     public CompletableFuture<byte[]> start(byte @Nullable [] message, RequestOptions how) {
-        return start(
-                Operation.REQUEST_BYTES,
-                message,
-                timeoutNanos(how),
-                options.plan().with(how));
+        CallPlan plan = options.plan().with(how);
+        return start(RequestOperations.requestBytes(how, plan), message, timeoutNanos(how), plan);
     }
 
     public CompletableFuture<ByteBuffer> start(@Nullable ByteBuffer message, RequestOptions how) {
-        return start(
-                Operation.REQUEST_BUFFER,
-                message,
-                timeoutNanos(how),
-                options.plan().with(how));
+        CallPlan plan = options.plan().with(how);
+        return start(RequestOperations.requestBuffer(how, plan), message, timeoutNanos(how), plan);
+    }
+
+    public CompletableFuture<Reply<byte[]>> startReply(byte @Nullable [] message, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        return start(RequestOperations.requestReply(how, plan), message, timeoutNanos(how), plan);
     }
 
     private long timeoutNanos(RequestOptions how) {

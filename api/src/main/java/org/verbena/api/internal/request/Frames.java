@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufUtil;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.RequestFailure;
 
 /**
@@ -29,6 +30,10 @@ import org.verbena.transport.RequestFailure;
  * <p>An error is a failure that the program has chosen: 4 bytes of its code, 2 of how long the words are, the words,
  * and the program's payload.
  *
+ * <p>A headed request is a timed one, whose 4 bytes may say that there is no limit, with a byte of flags and {@link
+ * Headers} in front of its payload. A headed reply has headers there. Both go only to peers that announced {@link
+ * #EXTENDED}, and only if there are headers or flags.
+ *
  * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
  * another connection sends it when it has its last reply, only to servers that {@linkplain #EXTENDED announced} it.
  */
@@ -47,9 +52,23 @@ public final class Frames {
     static final int LEAVING = 9;
     static final int REFUSED = 10;
     static final int ERROR = 11;
+    static final int HEADED_REQUEST = 12;
+    static final int HEADED_REPLY = 13;
 
     /** Why a server has refused a request: it is leaving. */
     static final int REFUSED_LEAVING = 1;
+
+    /** Or it has no such service, method or way to call it. */
+    static final int REFUSED_UNKNOWN = 2;
+
+    /** Or it does not let this client call it. */
+    static final int REFUSED_NOT_AUTHORIZED = 3;
+
+    /** Or the request is over one of its limits. */
+    static final int REFUSED_LIMIT = 4;
+
+    /** Flag of a headed request: it may be handled more than once without harm. */
+    public static final int IDEMPOTENT = 1;
 
     /** The feature of a server that accepts requests with a time limit; announced in the handshake. */
     static final int TAKES_TIMED_REQUESTS = 1;
@@ -59,6 +78,12 @@ public final class Frames {
 
     static final int HEADER_BYTES = 8;
     static final int TIME_BYTES = 4;
+
+    /** Of a headed request behind its header: time, flags, and how long the headers are. */
+    static final int HEADED_BYTES = TIME_BYTES + 1 + Headers.LENGTH_BYTES;
+
+    /** The most that a frame has in front of its payload and the entries of its headers. */
+    static final int RESERVED_BYTES = HEADER_BYTES + HEADED_BYTES;
 
     /** Of an error in front of its words: the code, and how long these are. */
     static final int ERROR_BYTES = 6;
@@ -79,16 +104,55 @@ public final class Frames {
 
     /** Makes a frame, and takes ownership of the payload unless it throws. */
     static ByteBuf of(ByteBufAllocator allocator, int kind, long correlation, long timeMicros, ByteBuf payload) {
-        long header = (long) kind << KIND_SHIFT | correlation;
         boolean timed = timeMicros != NO_TIME;
-        int bytes = payload.readableBytes();
-        int copiedBytes = bytes <= COPIED_BYTES ? bytes : 0;
-        ByteBuf head = allocator.directBuffer(HEADER_BYTES + (timed ? TIME_BYTES : 0) + copiedBytes);
-        head.writeLong(header);
+        ByteBuf head = allocator.directBuffer(HEADER_BYTES + (timed ? TIME_BYTES : 0) + copiedBytes(payload));
+        head.writeLong(header(kind, correlation));
         if (timed) {
             head.writeInt((int) timeMicros);
         }
-        if (bytes <= COPIED_BYTES) {
+        return join(allocator, head, payload);
+    }
+
+    /** As {@link #of}, of a headed request. */
+    static ByteBuf ofHeadedRequest(
+            ByteBufAllocator allocator,
+            long correlation,
+            long timeMicros,
+            int flags,
+            Headers headers,
+            ByteBuf payload) {
+        ByteBuf head = allocator.directBuffer(headedBytes(headers) + copiedBytes(payload));
+        head.writeLong(header(HEADED_REQUEST, correlation))
+                .writeInt((int) timeMicros)
+                .writeByte(flags);
+        headers.write(head);
+        return join(allocator, head, payload);
+    }
+
+    /** As {@link #of}, of a headed reply. */
+    static ByteBuf ofHeadedReply(ByteBufAllocator allocator, long correlation, Headers headers, ByteBuf payload) {
+        ByteBuf head = allocator.directBuffer(HEADER_BYTES + headers.bytes() + copiedBytes(payload));
+        head.writeLong(header(HEADED_REPLY, correlation));
+        headers.write(head);
+        return join(allocator, head, payload);
+    }
+
+    /** What a headed request has in front of its payload. */
+    static int headedBytes(Headers headers) {
+        return HEADER_BYTES + HEADED_BYTES - Headers.LENGTH_BYTES + headers.bytes();
+    }
+
+    private static long header(int kind, long correlation) {
+        return (long) kind << KIND_SHIFT | correlation;
+    }
+
+    private static int copiedBytes(ByteBuf payload) {
+        int bytes = payload.readableBytes();
+        return bytes <= COPIED_BYTES ? bytes : 0;
+    }
+
+    private static ByteBuf join(ByteBufAllocator allocator, ByteBuf head, ByteBuf payload) {
+        if (payload.readableBytes() <= COPIED_BYTES) {
             try {
                 head.writeBytes(payload);
             } catch (Throwable failure) {
@@ -141,6 +205,21 @@ public final class Frames {
             throw notTheShortForm("of kind " + kind + " and " + bytes + " bytes");
         }
         return frame.readUnsignedInt();
+    }
+
+    /**
+     * Reads the headers of a frame of this kind, and leaves its payload. Releases a frame without proper ones, and
+     * throws.
+     *
+     * @return null if they are over the limits
+     */
+    static @Nullable Headers readHeaders(int kind, ByteBuf frame) {
+        try {
+            return Headers.read(frame);
+        } catch (IllegalArgumentException malformed) {
+            frame.release();
+            throw notTheShortForm("of kind " + kind + " with " + malformed.getMessage());
+        }
     }
 
     /** Reads an error. Releases a frame that is none, and throws. */

@@ -14,10 +14,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.service.Metadata;
 import org.verbena.transport.RequestFailure;
 
 /** An inbound message, and the methods that answer it. Any thread. */
 public final class Incoming {
+    private record BothWays(Headers received, Headers replied) {
+        private static final BothWays NONE = new BothWays(Headers.NONE, Headers.NONE);
+    }
+
     /** No handler has it. */
     private static final int ARRIVED = 0;
 
@@ -38,6 +43,9 @@ public final class Incoming {
     private final long arrivedNanos;
     /** How long the peer waits from then on; {@link Long#MAX_VALUE} if it did not say. */
     private final long timeNanos;
+
+    /** What has come with it and what goes with its reply: one field, which costs those without headers nothing. */
+    private volatile BothWays headers;
 
     /** Of a request: from {@link #ARRIVED} or {@link #BEGUN} to an end. */
     private final AtomicInteger state = new AtomicInteger(ARRIVED);
@@ -60,18 +68,20 @@ public final class Incoming {
             boolean request,
             boolean refusable,
             long arrivedNanos,
-            long timeNanos) {
+            long timeNanos,
+            Headers headers) {
         this.messenger = messenger;
         this.correlation = correlation;
         this.request = request;
         this.refusable = refusable;
         this.arrivedNanos = arrivedNanos;
         this.timeNanos = timeNanos;
+        this.headers = headers.isEmpty() ? BothWays.NONE : new BothWays(headers, Headers.NONE);
     }
 
     /** Of a message that is not a request. */
     static Incoming ofMessage(Messenger messenger) {
-        return new Incoming(messenger, 0, false, false, 0, Long.MAX_VALUE);
+        return new Incoming(messenger, 0, false, false, 0, Long.MAX_VALUE, Headers.NONE);
     }
 
     /**
@@ -80,7 +90,7 @@ public final class Incoming {
      * @param arrivedNanos a time of {@link System#nanoTime()}
      */
     static Incoming ofRequest(Messenger messenger, long correlation, long arrivedNanos) {
-        return new Incoming(messenger, correlation, true, false, arrivedNanos, Long.MAX_VALUE);
+        return new Incoming(messenger, correlation, true, false, arrivedNanos, Long.MAX_VALUE, Headers.NONE);
     }
 
     /**
@@ -90,7 +100,13 @@ public final class Incoming {
      * @param timeNanos how long the peer waits from then on; {@link Long#MAX_VALUE} without a deadline
      */
     static Incoming ofTimedRequest(Messenger messenger, long correlation, long arrivedNanos, long timeNanos) {
-        return new Incoming(messenger, correlation, true, true, arrivedNanos, timeNanos);
+        return ofHeadedRequest(messenger, correlation, arrivedNanos, timeNanos, Headers.NONE);
+    }
+
+    /** As {@link #ofTimedRequest}, with what it has in front of its message. */
+    static Incoming ofHeadedRequest(
+            Messenger messenger, long correlation, long arrivedNanos, long timeNanos, Headers headers) {
+        return new Incoming(messenger, correlation, true, true, arrivedNanos, timeNanos, headers);
     }
 
     /** The object by which the program sees it; null at first. */
@@ -98,6 +114,20 @@ public final class Incoming {
 
     public boolean isRequest() {
         return request;
+    }
+
+    /** What it has in front of its message. */
+    public Headers headers() {
+        return headers.received();
+    }
+
+    /** Adds to what goes with the reply, if there may be one: messages share an object. */
+    public synchronized void addReplyMetadata(Metadata more) {
+        if (request) {
+            BothWays now = headers;
+            headers = new BothWays(
+                    now.received(), Headers.of(now.replied().metadata().with(more)));
+        }
     }
 
     /**
@@ -168,7 +198,7 @@ public final class Incoming {
             ReferenceCountUtil.safeRelease(message);
             return unanswerable();
         }
-        Future<Void> reply = messenger.outgoing().reply(correlation, message, arrivedNanos);
+        Future<Void> reply = messenger.outgoing().reply(correlation, message, arrivedNanos, headers.replied());
         over();
         return reply;
     }

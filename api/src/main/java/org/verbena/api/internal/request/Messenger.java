@@ -106,7 +106,7 @@ public final class Messenger extends ChannelDuplexHandler {
     public void handlerAdded(ChannelHandlerContext context) {
         self = context;
         outgoing.begin0(context);
-        port.reserveHeader0(Frames.HEADER_BYTES + Frames.TIME_BYTES);
+        port.reserveHeader0(Frames.RESERVED_BYTES);
         port.announce0(pausesReading ? Frames.TAKES_TIMED_REQUESTS | Frames.EXTENDED : Frames.EXTENDED);
     }
 
@@ -358,6 +358,15 @@ public final class Messenger extends ChannelDuplexHandler {
             case Frames.REQUEST ->
                 handlers.request0(Incoming.ofRequest(this, correlation, port.arrivalNanos0()), frame);
             case Frames.TIMED_REQUEST -> receiveTimed(correlation, frame);
+            case Frames.HEADED_REQUEST -> receiveHeaded(correlation, frame);
+            case Frames.HEADED_REPLY -> {
+                Headers headers = Frames.readHeaders(kind, frame);
+                if (headers == null) {
+                    frame.release();
+                    throw Frames.notTheShortForm("of kind " + kind + " with too many headers");
+                }
+                requests.answered0(correlation, headers, frame, readBeganNanos);
+            }
             case Frames.REPLY -> requests.answered0(correlation, frame, readBeganNanos);
             case Frames.FAILURE -> requests.failed0(correlation, frame, readBeganNanos);
             case Frames.OVERLOADED ->
@@ -396,17 +405,40 @@ public final class Messenger extends ChannelDuplexHandler {
 
     private void refused(long correlation, ByteBuf frame) {
         int why = frame.isReadable() ? frame.readUnsignedByte() : 0;
-        if (why != Frames.REFUSED_LEAVING) {
-            frame.release();
-            throw Frames.notTheShortForm("of kind " + Frames.REFUSED + " for reason " + why);
+        switch (why) {
+            case Frames.REFUSED_LEAVING -> requests.refusedLeaving0(correlation, frame);
+            case Frames.REFUSED_UNKNOWN, Frames.REFUSED_NOT_AUTHORIZED, Frames.REFUSED_LIMIT ->
+                requests.refused0(correlation, why, frame);
+            default -> {
+                frame.release();
+                throw Frames.notTheShortForm("of kind " + Frames.REFUSED + " for reason " + why);
+            }
         }
-        requests.refusedLeaving0(correlation, frame);
     }
 
     private void receiveTimed(long correlation, ByteBuf frame) {
-        long micros = Frames.readTime(Frames.TIMED_REQUEST, frame);
-        long timeNanos = micros == Frames.UNLIMITED_MICROS ? Long.MAX_VALUE : TimeUnit.MICROSECONDS.toNanos(micros);
+        long timeNanos = timeNanos(Frames.readTime(Frames.TIMED_REQUEST, frame));
         handlers.request0(Incoming.ofTimedRequest(this, correlation, port.arrivalNanos0(), timeNanos), frame);
+    }
+
+    private static long timeNanos(long micros) {
+        return micros == Frames.UNLIMITED_MICROS ? Long.MAX_VALUE : TimeUnit.MICROSECONDS.toNanos(micros);
+    }
+
+    private void receiveHeaded(long correlation, ByteBuf frame) {
+        long timeNanos = timeNanos(Frames.readTime(Frames.HEADED_REQUEST, frame));
+        int flags = frame.isReadable() ? frame.readUnsignedByte() : 0;
+        Headers headers = Frames.readHeaders(Frames.HEADED_REQUEST, frame);
+        if (headers == null || (flags & ~Frames.IDEMPOTENT) != 0) {
+            frame.release();
+            if (headers == null) {
+                outgoing.refused(correlation, Frames.REFUSED_LIMIT, "more headers than this end takes");
+            } else {
+                outgoing.refused(correlation, Frames.REFUSED_UNKNOWN, "this end does not know flags " + flags);
+            }
+            return;
+        }
+        handlers.request0(Incoming.ofHeadedRequest(this, correlation, port.arrivalNanos0(), timeNanos, headers), frame);
     }
 
     @Override

@@ -92,6 +92,29 @@ final class Outgoing {
     }
 
     /**
+     * Sends a request with headers, to a peer that takes them.
+     *
+     * @param payload its ownership is taken
+     * @return done when the send has completed
+     */
+    Future<Void> headedRequest(long correlation, long timeNanos, int flags, Headers headers, ByteBuf payload) {
+        Sent sent = new Sent(Frames.RESERVED_BYTES);
+        ByteBuf frame;
+        try {
+            frame = Frames.ofHeadedRequest(
+                    channel.alloc(),
+                    correlation,
+                    Frames.micros(timeNanos),
+                    flags,
+                    headers,
+                    Messenger.checkUsable(payload));
+        } catch (RuntimeException | Error cause) {
+            return refuse(payload, sent, cause);
+        }
+        return context.writeAndFlush(frame, sent);
+    }
+
+    /**
      * Sends a plain message, unless too much waits to be sent.
      *
      * @param payload its ownership is taken
@@ -124,7 +147,7 @@ final class Outgoing {
             messenger.requests().giveBack(bytes);
             return outcome;
         }
-        return send(Frames.MESSAGE, 0, Frames.NO_TIME, payload, new Counted(bytes));
+        return send(Frames.MESSAGE, 0, Frames.NO_TIME, payload, new Counted(Frames.HEADER_BYTES, bytes));
     }
 
     /**
@@ -150,10 +173,28 @@ final class Outgoing {
         return answer(Frames.REPLY, correlation, payload, arrivedNanos);
     }
 
+    /** As {@link #reply(long, ByteBuf, long)}, with headers, which a peer of another release does not get. */
+    Future<Void> reply(long correlation, @Nullable ByteBuf payload, long arrivedNanos, Headers headers) {
+        if (headers.isEmpty() || !messenger.isPeerExtended()) {
+            return reply(correlation, payload, arrivedNanos);
+        }
+        int bytes = headers.bytes() + (payload == null ? 0 : payload.readableBytes());
+        limit.take(bytes);
+        Reply sent = new Reply(Frames.HEADER_BYTES + Headers.LENGTH_BYTES, bytes, correlation, arrivedNanos);
+        sent.addListener(sent);
+        ByteBuf frame;
+        try {
+            frame = Frames.ofHeadedReply(channel.alloc(), correlation, headers, Messenger.checkUsable(payload));
+        } catch (RuntimeException | Error cause) {
+            return refuse(payload, sent, cause);
+        }
+        return context.writeAndFlush(frame, sent);
+    }
+
     private Future<Void> answer(int kind, long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
         int bytes = payload == null ? 0 : payload.readableBytes();
         limit.take(bytes);
-        Reply sent = new Reply(bytes, correlation, arrivedNanos);
+        Reply sent = new Reply(Frames.HEADER_BYTES, bytes, correlation, arrivedNanos);
         sent.addListener(sent);
         return send(kind, correlation, Frames.NO_TIME, payload, sent);
     }
@@ -177,13 +218,17 @@ final class Outgoing {
         try {
             return Frames.of(channel.alloc(), kind, correlation, timeMicros, Messenger.checkUsable(payload));
         } catch (RuntimeException | Error cause) {
-            // The message is null or released, or there is no memory for its header.
-            if (payload != null && payload.refCnt() > 0) {
-                payload.release();
-            }
-            promise.setFailure(cause);
+            refuse(payload, promise, cause);
             return null;
         }
+    }
+
+    /** The message is null or released, or there is no memory for its header. */
+    private static ChannelPromise refuse(@Nullable ByteBuf payload, ChannelPromise promise, Throwable cause) {
+        if (payload != null && payload.refCnt() > 0) {
+            payload.release();
+        }
+        return promise.setFailure(cause);
     }
 
     void failure(long correlation, Throwable cause) {
@@ -251,6 +296,20 @@ final class Outgoing {
         send(Frames.REFUSED, correlation, Unpooled.wrappedBuffer(new byte[] {Frames.REFUSED_LEAVING}));
     }
 
+    /** Refuses a request that has not begun; a peer that does not know refusals gets a failure with the words. */
+    void refused(long correlation, int why, String words) {
+        String some = first(words);
+        if (!messenger.isPeerExtended()) {
+            failure(correlation, some);
+            return;
+        }
+        byte[] text = some.getBytes(StandardCharsets.UTF_8);
+        byte[] payload = new byte[1 + text.length];
+        payload[0] = (byte) why;
+        System.arraycopy(text, 0, payload, 1, text.length);
+        send(Frames.REFUSED, correlation, Unpooled.wrappedBuffer(payload));
+    }
+
     /** The future of a send; on a closed connection it fails with the reason why it is closed. */
     private class Sent extends DefaultChannelPromise {
         private final int headerBytes;
@@ -262,7 +321,9 @@ final class Outgoing {
 
         private Throwable explain(Throwable cause) {
             if (cause instanceof MessageTooLargeException frame) {
-                return tooLarge(frame.lengthBytes() - headerBytes, Math.max(0, frame.limitBytes() - headerBytes));
+                // The program's limit, to which the longest header was added for the frame.
+                return tooLarge(
+                        frame.lengthBytes() - headerBytes, Math.max(0, frame.limitBytes() - Frames.RESERVED_BYTES));
             }
             boolean isClosed = cause instanceof ClosedChannelException
                     || cause instanceof RejectedExecutionException
@@ -327,8 +388,8 @@ final class Outgoing {
         private final int bytes;
         private final AtomicBoolean counts = new AtomicBoolean(true);
 
-        Counted(int bytes) {
-            super(Frames.HEADER_BYTES);
+        Counted(int headerBytes, int bytes) {
+            super(headerBytes);
             this.bytes = bytes;
         }
 
@@ -345,8 +406,8 @@ final class Outgoing {
         private final long correlation;
         private final long arrivedNanos;
 
-        Reply(int bytes, long correlation, long arrivedNanos) {
-            super(bytes);
+        Reply(int headerBytes, int bytes, long correlation, long arrivedNanos) {
+            super(headerBytes, bytes);
             this.correlation = correlation;
             this.arrivedNanos = arrivedNanos;
         }

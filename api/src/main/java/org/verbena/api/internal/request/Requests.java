@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.util.IllegalReferenceCountException;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
@@ -133,6 +134,10 @@ public final class Requests {
         });
     }
 
+    <T> Future<T> headed(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn, HeadedOperation<T> operation) {
+        return start(new HeadedRequest<>(message, timeoutNanos, goesOn, operation));
+    }
+
     /** How many requests are sent and have no reply yet. Any thread. */
     int load() {
         return load.getOpaque();
@@ -233,7 +238,10 @@ public final class Requests {
      */
     private abstract class Request<T> extends DefaultPromise<T> implements Runnable {
         private final @Nullable ByteBuf message;
+
+        /** What counts against the limit. */
         private final int bytes;
+
         private final long timeoutNanos;
         private final boolean goesOn;
         private long correlation;
@@ -241,9 +249,13 @@ public final class Requests {
         private long deadlineNanos;
 
         Request(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
+            this(message, 0, timeoutNanos, goesOn);
+        }
+
+        Request(@Nullable ByteBuf message, int headersBytes, long timeoutNanos, boolean goesOn) {
             super(messenger.notifier());
             this.message = message;
-            bytes = message == null ? 0 : message.readableBytes();
+            bytes = headersBytes + (message == null ? 0 : message.readableBytes());
             this.timeoutNanos = timeoutNanos;
             this.goesOn = goesOn;
         }
@@ -253,6 +265,11 @@ public final class Requests {
 
         /** Completes the request with the reply, which it now owns. */
         abstract void answer0(ByteBuf reply);
+
+        /** As {@link #answer0(ByteBuf)}, of a reply with headers, which few requests want. */
+        void answer0(Headers headers, ByteBuf reply) {
+            answer0(reply);
+        }
 
         /** This connection cannot begin it: another one of its client does, or it fails. */
         private void notBegun(Throwable cause) {
@@ -312,6 +329,10 @@ public final class Requests {
                     0);
         }
 
+        long correlation() {
+            return correlation;
+        }
+
         private void number0() {
             if (lastCorrelation == 0) {
                 unproven = true;
@@ -321,7 +342,7 @@ public final class Requests {
             count0();
         }
 
-        private Future<Void> post0(ByteBuf payload, long timeNanos) {
+        Future<Void> post0(ByteBuf payload, long timeNanos) {
             return messenger.peerTakes0(Frames.TAKES_TIMED_REQUESTS)
                     ? messenger.outgoing().sendTimed(Frames.TIMED_REQUEST, correlation, timeNanos, payload)
                     : messenger.outgoing().send(Frames.REQUEST, correlation, payload);
@@ -385,6 +406,60 @@ public final class Requests {
             reply.release();
             if (!trySuccess(of(bytes))) {
                 lateReplies.increment();
+            }
+        }
+    }
+
+    /** A request with headers, whose outcome is made of the reply and its headers. */
+    private final class HeadedRequest<T> extends Request<T> {
+        private final HeadedOperation<T> operation;
+
+        HeadedRequest(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn, HeadedOperation<T> operation) {
+            super(message, operation.countedBytes(), timeoutNanos, goesOn);
+            this.operation = operation;
+        }
+
+        @Override
+        Operation<T> operation() {
+            return operation;
+        }
+
+        @Override
+        Future<Void> post0(ByteBuf payload, long timeNanos) {
+            if (operation.headers().isEmpty()) {
+                return super.post0(payload, timeNanos);
+            }
+            if (!messenger.peerTakes0(Frames.EXTENDED)) {
+                payload.release();
+                return messenger
+                        .notifier()
+                        .newFailedFuture(new RequestException.Refused(
+                                "request to " + channel.remoteAddress()
+                                        + ": the peer is of another release, and takes neither metadata nor methods",
+                                RequestException.Refused.Reason.UNKNOWN));
+            }
+            return messenger
+                    .outgoing()
+                    .headedRequest(correlation(), timeNanos, operation.flags(), operation.headers(), payload);
+        }
+
+        @Override
+        void answer0(ByteBuf reply) {
+            answer0(Headers.NONE, reply);
+        }
+
+        @Override
+        void answer0(Headers headers, ByteBuf reply) {
+            T value;
+            try {
+                value = operation.outcome().of(headers.metadata(), reply);
+            } catch (Throwable cause) {
+                tryFailure(cause);
+                return;
+            }
+            if (!trySuccess(value)) {
+                lateReplies.increment();
+                ReferenceCountUtil.release(value);
             }
         }
     }
@@ -473,6 +548,14 @@ public final class Requests {
         }
     }
 
+    /** As {@link #answered0(long, ByteBuf, long)}, with the reply's headers. */
+    void answered0(long correlation, Headers headers, ByteBuf reply, long arrivedNanos) {
+        Request<?> request = answeredBy0(correlation, reply, arrivedNanos);
+        if (request != null) {
+            request.answer0(headers, reply);
+        }
+    }
+
     /** The peer's handler has failed; the text gives the reason, if the peer sent it. */
     void failed0(long correlation, ByteBuf words, long arrivedNanos) {
         Request<?> request = answeredBy0(correlation, words, arrivedNanos);
@@ -506,6 +589,26 @@ public final class Requests {
                 "request to " + channel.remoteAddress() + ": the server is overloaded and did not begin with it;"
                         + " try again in " + Messenger.inMillis(retryNanos) + " ms",
                 Duration.ofNanos(retryNanos)));
+    }
+
+    /** The server does not take it, for a reason that stays: nothing was begun. */
+    void refused0(long correlation, int why, ByteBuf words) {
+        Request<?> request = awaiting0(correlation, words);
+        if (request == null) {
+            return;
+        }
+        String text = ShortForm.printable(words.toString(StandardCharsets.UTF_8));
+        words.release();
+        request.forget0();
+        RequestException.Refused.Reason reason = switch (why) {
+            case Frames.REFUSED_UNKNOWN -> RequestException.Refused.Reason.UNKNOWN;
+            case Frames.REFUSED_NOT_AUTHORIZED -> RequestException.Refused.Reason.NOT_AUTHORIZED;
+            default -> RequestException.Refused.Reason.LIMIT;
+        };
+        request.tryFailure(new RequestException.Refused(
+                "request to " + channel.remoteAddress() + ": the server has refused it: "
+                        + (text.isEmpty() ? reason.toString() : text),
+                reason));
     }
 
     /** The server has asked its clients to leave. */
@@ -554,6 +657,7 @@ public final class Requests {
         return cause instanceof MessageTooLargeException
                 || cause instanceof RegisteredMemoryExhaustedException
                 || cause instanceof IllegalReferenceCountException
+                || cause instanceof RequestException
                 || cause instanceof OutOfMemoryError;
     }
 

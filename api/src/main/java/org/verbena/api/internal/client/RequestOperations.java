@@ -1,0 +1,49 @@
+package org.verbena.api.internal.client;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import java.nio.ByteBuffer;
+import org.verbena.api.client.RequestOptions;
+import org.verbena.api.internal.request.Frames;
+import org.verbena.api.internal.request.HeadedOperation;
+import org.verbena.api.internal.request.Headers;
+import org.verbena.api.internal.request.Operation;
+import org.verbena.api.service.Reply;
+
+/** The operations of requests with options: the plain ones, unless there is more to send than the message. */
+final class RequestOperations {
+    private RequestOperations() {}
+
+    static Operation<ByteBuf> request(RequestOptions how, CallPlan plan) {
+        return how.metadata().isEmpty() ? Operation.REQUEST : headed(how, plan, (metadata, reply) -> reply);
+    }
+
+    static Operation<byte[]> requestBytes(RequestOptions how, CallPlan plan) {
+        return how.metadata().isEmpty()
+                ? Operation.REQUEST_BYTES
+                : headed(how, plan, (metadata, reply) -> bytes(reply));
+    }
+
+    static Operation<ByteBuffer> requestBuffer(RequestOptions how, CallPlan plan) {
+        return how.metadata().isEmpty()
+                ? Operation.REQUEST_BUFFER
+                : headed(how, plan, (metadata, reply) -> ByteBuffer.wrap(bytes(reply)));
+    }
+
+    /** Without metadata it is a plain request on the wire, whose reply may have some nevertheless. */
+    static Operation<Reply<byte[]>> requestReply(RequestOptions how, CallPlan plan) {
+        return headed(how, plan, (metadata, reply) -> new Reply<>(bytes(reply), metadata));
+    }
+
+    private static <T> Operation<T> headed(RequestOptions how, CallPlan plan, HeadedOperation.Outcome<T> outcome) {
+        return new HeadedOperation<>(Headers.of(how.metadata()), plan.idempotent() ? Frames.IDEMPOTENT : 0, outcome);
+    }
+
+    private static byte[] bytes(ByteBuf reply) {
+        try {
+            return ByteBufUtil.getBytes(reply);
+        } finally {
+            reply.release();
+        }
+    }
+}

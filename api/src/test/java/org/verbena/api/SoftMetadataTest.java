@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftMetadataTest extends MetadataSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
