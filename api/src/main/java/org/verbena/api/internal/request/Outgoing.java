@@ -162,7 +162,7 @@ final class Outgoing {
             frame.release();
             return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
         }
-        return context.writeAndFlush(frame, new Counted(bytes));
+        return context.writeAndFlush(frame, new Counted(Frames.HEADER_BYTES, bytes));
     }
 
     /**
