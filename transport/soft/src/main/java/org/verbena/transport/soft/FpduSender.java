@@ -250,7 +250,7 @@ final class FpduSender {
         }
         TxBatch to = batch;
         if (to == null) {
-            to = io.takeIdleBatch(); // none is made, since this keeps it until the flush, whenever that is
+            to = io.takeToFill();
             if (to == null) {
                 return false;
             }
@@ -304,7 +304,7 @@ final class FpduSender {
                     batch = now;
                     batchPosition = writtenPosition;
                 }
-                filling = false;
+                endFilling();
                 fill(now);
                 if (now.isEmpty()) {
                     dropBatch();
@@ -338,8 +338,15 @@ final class FpduSender {
         TxBatch now = batch;
         if (now != null) {
             batch = null;
-            filling = false;
+            endFilling();
             io.returnBatch(now);
+        }
+    }
+
+    private void endFilling() {
+        if (filling) {
+            filling = false;
+            io.filled();
         }
     }
 

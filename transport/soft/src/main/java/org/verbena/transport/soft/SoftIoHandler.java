@@ -25,6 +25,9 @@ final class SoftIoHandler extends SoftwareIoHandler {
     private final SoftOptions options;
     private final TurnContext turnContext = new TurnContext();
     private final ArrayDeque<TxBatch> idleBatches = new ArrayDeque<>();
+    /** Batches that connections keep which have not flushed them. */
+    private int filling;
+
     private final CRC32C crc = new CRC32C();
     private @Nullable ByteBuffer readBuffer;
     private @Nullable MemorySegment readSegment;
@@ -176,14 +179,28 @@ final class SoftIoHandler extends SoftwareIoHandler {
         return crc;
     }
 
-    /** An empty batch that was there. */
-    @Nullable TxBatch takeIdleBatch() {
-        return idleBatches.pollLast();
+    /**
+     * An empty batch that was there, for a connection that keeps it until its flush, whenever that is: so there are no
+     * more of these than are kept anyway.
+     *
+     * @return null if there is none; otherwise {@link #filled} follows
+     */
+    @Nullable TxBatch takeToFill() {
+        TxBatch batch = filling < MAX_IDLE_BATCHES ? idleBatches.pollLast() : null;
+        if (batch != null) {
+            filling++;
+        }
+        return batch;
+    }
+
+    /** A batch that was {@linkplain #takeToFill taken to be filled} is being written, or comes back. */
+    void filled() {
+        filling--;
     }
 
     /** An empty batch. */
     TxBatch takeBatch() {
-        TxBatch batch = takeIdleBatch();
+        TxBatch batch = idleBatches.pollLast();
         return batch == null ? new TxBatch() : batch;
     }
 

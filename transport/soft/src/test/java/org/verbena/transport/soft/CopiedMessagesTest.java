@@ -120,7 +120,7 @@ class CopiedMessagesTest {
         }
     }
 
-    /** Each connection that was not flushed keeps a batch: it is one of those that the loop has, or none. */
+    /** Connections that flush make batches, and return them: those that do not flush get no more for it. */
     @Test
     void whatIsNotFlushedTakesNoMemory() {
         int connections = SoftIoHandler.MAX_IDLE_BATCHES + 4;
@@ -139,11 +139,21 @@ class CopiedMessagesTest {
             clients.add(client);
             servers.add(server);
         }
+        RecordingEndpointHandler flushing = fixture.connect(EndpointOptions.DEFAULTS);
+        RecordingEndpointHandler flushingPeer = fixture.awaitAccepted();
+        flushing.awaitConnected();
+        flushingPeer.awaitConnected();
+        for (int i = 0; i < connections; i++) {
+            flushingPeer.receive(2 + i, sink, 0, MESSAGE_BYTES);
+        }
         List<Integer> taken = new ArrayList<>();
         clients.getFirst()
                 .run(
                         first -> { // all are of its loop
                             for (int i = 0; i < connections; i++) {
+                                Endpoint other = flushing.awaitPrepared();
+                                flushing.post(other, new WorkRequest(1).asSend(0, 0));
+                                other.flush();
                                 if (clients.get(i).awaitPrepared().trySend(i, 0, rest, 0, REST_BYTES)) {
                                     taken.add(i);
                                 }
@@ -156,6 +166,10 @@ class CopiedMessagesTest {
         for (int i : taken) {
             assertThat(servers.get(i).awaitReceive().lengthBytes()).isEqualTo(MESSAGE_BYTES);
         }
+        // All have come back.
+        boolean again = clients.getFirst().call(endpoint -> endpoint.trySend(0, 0, rest, 0, REST_BYTES));
+        assertThat(again).isTrue();
         clients.forEach(client -> client.awaitPrepared().disconnect());
+        flushing.awaitPrepared().disconnect();
     }
 }

@@ -31,9 +31,9 @@ public interface MessageListener {
     void onActive(MessageConnection connection, Negotiated negotiated);
 
     /**
-     * A message arrived, in the order sent; with STREAM framing, the next bytes. On devices one that fits
-     * a receive is the receive buffer itself, unless it is so small that keeping it would waste most of the buffer; soft
-     * and shm copy it once, into memory of its size.
+     * A message arrived, in the order sent; with STREAM framing, the next bytes. On devices one that fits a receive is
+     * the receive buffer itself, unless it is so small that keeping it would waste most of the buffer; soft and shm
+     * copy it once, into memory of its size.
      *
      * @param connection the connection
      * @param message owned by the listener, which releases it; its memory then serves another receive
