@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.request.Incoming;
 import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
@@ -24,7 +25,15 @@ public final class Exchange {
 
     /** A program's handler as connections call it. */
     static Serving.Handler handlerOf(MessageHandler handler) {
-        return (incoming, message) -> handler.onMessage(incoming.seenAs(Exchange.class, Exchange::new), message);
+        boolean hasMethods = handler instanceof Methods;
+        return (incoming, message) -> {
+            Exchange exchange = incoming.seenAs(Exchange.class, Exchange::new);
+            if (!hasMethods && exchange.method() != null) { // its message is not for a handler of messages
+                exchange.refuse(RequestException.Refused.Reason.UNKNOWN, "this end has no methods");
+                return;
+            }
+            handler.onMessage(exchange, message);
+        };
     }
 
     /**
@@ -34,6 +43,11 @@ public final class Exchange {
      */
     public boolean isRequest() {
         return incoming.isRequest();
+    }
+
+    /** The names of the method that is asked for; null for requests that name none, and for messages. */
+    @Nullable String method() {
+        return incoming.headers().method();
     }
 
     /**
@@ -135,6 +149,18 @@ public final class Exchange {
      */
     public void fail(Throwable cause) {
         incoming.fail(Objects.requireNonNull(cause, "the cause is null"));
+    }
+
+    /**
+     * Refuses the request, of which nothing has been done: it fails at the client with {@link
+     * RequestException.Refused}. A client of another release gets {@link RequestException.Failed} with the words. Does
+     * nothing to a request that is answered, nor to a message that is not a request.
+     *
+     * @param reason why
+     * @param words for people; the client gets them
+     */
+    public void refuse(RequestException.Refused.Reason reason, String words) {
+        incoming.refuse(Objects.requireNonNull(reason, "the reason is null"), words);
     }
 
     /**

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import org.verbena.api.client.RequestOptions;
+import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
@@ -129,6 +130,32 @@ public interface MessageClient extends AutoCloseable {
      * @return the reply with what the handler has {@linkplain Exchange#addReplyMetadata added}
      */
     CompletableFuture<Reply<byte[]>> requestReply(byte[] message, RequestOptions options);
+
+    /**
+     * Calls a method of the server, which answers it with {@link Methods}.
+     *
+     * @param <Q> the type of requests
+     * @param <R> the type of replies
+     * @param method what to call
+     * @param request encoded before this returns
+     * @param options what differs from the client
+     * @return the reply, decoded on the event loop. Fails as a {@linkplain #request(ByteBuf) request} does, with {@link
+     *     RequestException.Refused} if the server does not have the method, and with what a codec has thrown
+     */
+    <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions options);
+
+    /**
+     * Calls a method of the server, as {@link #call(Method, Object, RequestOptions)} does.
+     *
+     * @param <Q> the type of requests
+     * @param <R> the type of replies
+     * @param method what to call
+     * @param request encoded before this returns
+     * @return the reply
+     */
+    default <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request) {
+        return call(method, request, RequestOptions.DEFAULTS);
+    }
 
     /**
      * Returns whether the next message will be sent soon.

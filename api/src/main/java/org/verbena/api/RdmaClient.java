@@ -28,6 +28,7 @@ import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.api.queuepair.QueuePairExchangeAddress;
+import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
@@ -197,6 +198,11 @@ public final class RdmaClient implements MessageClient {
     @Override
     public CompletableFuture<Reply<byte[]>> requestReply(byte[] message, RequestOptions options) {
         return links.startReply(message, options);
+    }
+
+    @Override
+    public <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions options) {
+        return links.call(method, request, options);
     }
 
     @Override

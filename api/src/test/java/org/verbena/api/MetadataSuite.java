@@ -16,7 +16,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.RequestOptions;
+import org.verbena.api.service.Codec;
 import org.verbena.api.service.Metadata;
+import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.spi.Patience;
@@ -189,6 +191,33 @@ public abstract class MetadataSuite extends ApiSuite {
             assertThat(hex(inbox(peer).next())).startsWith("0a0000000000000302");
             peer.writeAndFlush(frame("0c 00000000000004 ffffffff 00 0004" + many));
             assertThat(hex(inbox(peer).next())).startsWith("0d00000000000004");
+            done("closing", peer.close());
+        }
+    }
+
+    /** Whatever the names are: those that are not there are refused, and the connection stays. */
+    @Test
+    void methodsAreNamedByHeaders() {
+        Method<String, String> place = Method.of("orders", "place", Codec.TEXT, Codec.TEXT);
+        try (RdmaServer server = serverOf(Methods.NONE.with(place, (exchange, order) -> order + "!"))) {
+            RdmaChannel peer = peerOf(server);
+            String service = "08 3a73657276696365";
+            String method = "07 3a6d6574686f64";
+            String orders = "0006 6f7264657273";
+            peer.writeAndFlush(
+                    frame("0c 00000000000001 ffffffff 00 0020" + service + orders + method + "0005 706c616365" + "68"));
+            assertThat(hex(inbox(peer).next())).isEqualTo("0200000000000001" + "6821");
+            int number = 2;
+            for (String headers : new String[] {
+                "0011" + service + orders, // no method
+                "0011" + method + "0007 6f72646572732f", // no service
+                "001b" + service + "0000" + method + "0006 6f726465722f", // an empty name
+                "001e" + service + "0003 ffc328" + method + "0006 ff80fffffeff", // no UTF-8
+                "0020" + service + "0005 706c616365" + method + orders, // the other way round
+            }) {
+                peer.writeAndFlush(frame("0c %014x ffffffff 00 %s 68".formatted(number, headers)));
+                assertThat(hex(inbox(peer).next())).as(headers).startsWith("0a%014x02".formatted(number++));
+            }
             done("closing", peer.close());
         }
     }

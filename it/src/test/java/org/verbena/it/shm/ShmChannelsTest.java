@@ -10,6 +10,7 @@ import org.verbena.api.LeavingServersSuite;
 import org.verbena.api.LifecycleSuite;
 import org.verbena.api.ManyChannelsSuite;
 import org.verbena.api.MetadataSuite;
+import org.verbena.api.MethodsSuite;
 import org.verbena.api.ObservabilitySuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
@@ -74,6 +75,14 @@ class ShmChannelsTest {
 
     @Nested
     class MetadataOfRequests extends MetadataSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class MethodCalls extends MethodsSuite {
         @Override
         protected String provider() {
             return "shm";

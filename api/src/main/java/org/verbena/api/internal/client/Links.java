@@ -1,7 +1,9 @@
 package org.verbena.api.internal.client;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
@@ -38,6 +40,7 @@ import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
 import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 import org.verbena.transport.ConnectionException;
 
@@ -278,6 +281,22 @@ public final class Links implements LinkOwner {
     public CompletableFuture<Reply<byte[]>> startReply(byte @Nullable [] message, RequestOptions how) {
         CallPlan plan = options.plan().with(how);
         return start(RequestOperations.requestReply(how, plan), message, timeoutNanos(how), plan);
+    }
+
+    public <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        Messenger messenger = pick(plan);
+        ByteBuf message;
+        try {
+            ByteBufAllocator allocator = messenger == null
+                    ? UnpooledByteBufAllocator.DEFAULT
+                    : messenger.channel().alloc();
+            message = ShortForm.encode(allocator, method.request(), request);
+        } catch (Throwable cause) {
+            return LoopFuture.of(notifier(messenger).newFailedFuture(cause));
+        }
+        Operation<R> operation = RequestOperations.call(method, how, plan);
+        return LoopFuture.of(start(messenger, operation, message, timeoutNanos(how), plan));
     }
 
     private long timeoutNanos(RequestOptions how) {

@@ -8,6 +8,7 @@ import org.verbena.api.internal.request.Frames;
 import org.verbena.api.internal.request.HeadedOperation;
 import org.verbena.api.internal.request.Headers;
 import org.verbena.api.internal.request.Operation;
+import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 
 /** The operations of requests with options: the plain ones, unless there is more to send than the message. */
@@ -35,8 +36,22 @@ final class RequestOperations {
         return headed(how, plan, (metadata, reply) -> new Reply<>(bytes(reply), metadata));
     }
 
+    static <R> Operation<R> call(Method<?, R> method, RequestOptions how, CallPlan plan) {
+        return new HeadedOperation<>(Headers.of(how.metadata(), method), flags(plan), (metadata, reply) -> {
+            try {
+                return method.reply().decode(reply);
+            } finally {
+                reply.release();
+            }
+        });
+    }
+
+    private static int flags(CallPlan plan) {
+        return plan.idempotent() ? Frames.IDEMPOTENT : 0;
+    }
+
     private static <T> Operation<T> headed(RequestOptions how, CallPlan plan, HeadedOperation.Outcome<T> outcome) {
-        return new HeadedOperation<>(Headers.of(how.metadata()), plan.idempotent() ? Frames.IDEMPOTENT : 0, outcome);
+        return new HeadedOperation<>(Headers.of(how.metadata()), flags(plan), outcome);
     }
 
     private static byte[] bytes(ByteBuf reply) {

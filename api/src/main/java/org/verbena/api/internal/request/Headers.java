@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.service.Metadata;
+import org.verbena.api.service.Method;
 
 /**
  * What a headed frame has in front of its payload: the program's metadata, and entries of the library's own, whose
@@ -21,10 +22,10 @@ import org.verbena.api.service.Metadata;
  */
 public record Headers(Metadata metadata, Map<String, byte[]> own) {
     /** Names the service of a request. */
-    public static final String SERVICE = ":service";
+    private static final String SERVICE = ":service";
 
     /** Names the method of a request. */
-    public static final String METHOD = ":method";
+    private static final String METHOD = ":method";
 
     public static final Headers NONE = new Headers(Metadata.EMPTY, Map.of());
 
@@ -38,15 +39,29 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
     static final int LENGTH_BYTES = 2;
 
     private static final int ENTRY_BYTES = 3;
+    private static final byte[] NO_BYTES = new byte[0];
 
     public static Headers of(Metadata metadata) {
         return metadata.isEmpty() ? NONE : new Headers(metadata, Map.of());
     }
 
-    /** The text of one of the library's entries; null if there is none. */
-    public @Nullable String own(String name) {
-        byte[] value = own.get(name);
-        return value == null ? null : new String(value, StandardCharsets.UTF_8);
+    public static Headers of(Metadata metadata, Method<?, ?> method) {
+        return new Headers(
+                metadata,
+                Map.of(
+                        SERVICE,
+                        method.service().getBytes(StandardCharsets.US_ASCII),
+                        METHOD,
+                        method.name().getBytes(StandardCharsets.US_ASCII)));
+    }
+
+    /** The service and the method that a request names, as {@link Method#toString} has them; null if it names none. */
+    public @Nullable String method() {
+        return own.containsKey(METHOD) ? own(SERVICE) + '/' + own(METHOD) : null;
+    }
+
+    private String own(String name) {
+        return new String(own.getOrDefault(name, NO_BYTES), StandardCharsets.UTF_8);
     }
 
     boolean isEmpty() {
@@ -71,7 +86,7 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
     }
 
     private static void write(ByteBuf out, String name, byte @Nullable [] value) {
-        byte[] bytes = value == null ? new byte[0] : value;
+        byte[] bytes = value == null ? NO_BYTES : value;
         out.writeByte(name.length());
         out.writeCharSequence(name, StandardCharsets.US_ASCII);
         out.writeShort(bytes.length).writeBytes(bytes);

@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.service.Metadata;
+import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
 
 /** An inbound message, and the methods that answer it. Any thread. */
@@ -282,6 +283,19 @@ public final class Incoming {
     void refuse(long retryAfterNanos) {
         if (finish()) {
             messenger.outgoing().overloaded(correlation, refusable, retryAfterNanos);
+            over();
+        }
+    }
+
+    /** Sends a refusal to the peer for a reason that stays, if it still waits for a reply. */
+    public void refuse(RequestException.Refused.Reason reason, String words) {
+        if (finish()) {
+            int why = switch (reason) {
+                case UNKNOWN -> Frames.REFUSED_UNKNOWN;
+                case NOT_AUTHORIZED -> Frames.REFUSED_NOT_AUTHORIZED;
+                case LIMIT -> Frames.REFUSED_LIMIT;
+            };
+            messenger.outgoing().refused(correlation, why, words);
             over();
         }
     }

@@ -1,6 +1,8 @@
 package org.verbena.api.internal.request;
 
 import io.netty.bootstrap.AbstractBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
@@ -20,6 +22,7 @@ import java.util.stream.Collectors;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.service.Codec;
 import org.verbena.transport.ConnectionException;
 
 /** The parts that {@link RdmaServer} and {@link RdmaClient} share. */
@@ -48,6 +51,18 @@ public final class ShortForm {
     public static String printable(String words) {
         return words.substring(0, Math.min(words.length(), MOST_WORDS_CHARS))
                 .replaceAll("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]", "?");
+    }
+
+    /** Makes a message of a value. */
+    public static <T> ByteBuf encode(ByteBufAllocator allocator, Codec<T> codec, T value) throws Exception {
+        ByteBuf message = allocator.buffer();
+        try {
+            codec.encode(value, message);
+            return message;
+        } catch (Throwable cause) {
+            message.release();
+            throw cause;
+        }
     }
 
     /** Checks where to connect to or to listen. */
