@@ -7,6 +7,8 @@ import org.verbena.bench.peers.contenders.AeronContender;
 import org.verbena.bench.peers.contenders.BlockingContender;
 import org.verbena.bench.peers.contenders.FlightContender;
 import org.verbena.bench.peers.contenders.GrpcContender;
+import org.verbena.bench.peers.contenders.GrpcContender.Kind;
+import org.verbena.bench.peers.contenders.GrpcContender.Transport;
 import org.verbena.bench.peers.contenders.NettyContender;
 import org.verbena.bench.peers.contenders.ProtocolContender;
 import org.verbena.bench.peers.contenders.RSocketContender;
@@ -34,14 +36,18 @@ final class Contenders {
         ALL.put("netty-verbena", () -> new NettyContender(true));
         ALL.put("aeron-ipc", () -> new AeronContender(AeronContender.Medium.IPC));
         ALL.put("aeron-udp", () -> new AeronContender(AeronContender.Medium.UDP));
-        ALL.put("grpc", () -> new GrpcContender(GrpcContender.Transport.SHADED, false));
-        ALL.put("grpc-uds", () -> new GrpcContender(GrpcContender.Transport.UNIX, false));
-        ALL.put("grpc-nio", () -> new GrpcContender(GrpcContender.Transport.NIO, false));
-        ALL.put("grpc-verbena", () -> new GrpcContender(GrpcContender.Transport.VERBENA, false));
-        ALL.put("grpc-native", () -> new GrpcContender(GrpcContender.Transport.NATIVE, false));
-        ALL.put("grpc-nio-stream", () -> new GrpcContender(GrpcContender.Transport.NIO, true));
-        ALL.put("grpc-verbena-stream", () -> new GrpcContender(GrpcContender.Transport.VERBENA, true));
-        ALL.put("grpc-native-stream", () -> new GrpcContender(GrpcContender.Transport.NATIVE, true));
+        ALL.put("grpc", grpc(Transport.SHADED, Kind.UNARY));
+        ALL.put("grpc-uds", grpc(Transport.UNIX, Kind.UNARY));
+        ALL.put("grpc-nio", grpc(Transport.NIO, Kind.UNARY));
+        ALL.put("grpc-verbena", grpc(Transport.VERBENA, Kind.UNARY));
+        ALL.put("grpc-native", grpc(Transport.NATIVE, Kind.UNARY));
+        ALL.put("grpc-in-process", grpc(Transport.IN_PROCESS, Kind.UNARY));
+        ALL.put("grpc-nio-stream", grpc(Transport.NIO, Kind.STREAM));
+        ALL.put("grpc-verbena-stream", grpc(Transport.VERBENA, Kind.STREAM));
+        ALL.put("grpc-native-stream", grpc(Transport.NATIVE, Kind.STREAM));
+        ALL.put("grpc-nio-download", grpc(Transport.NIO, Kind.DOWNLOAD));
+        ALL.put("grpc-verbena-download", grpc(Transport.VERBENA, Kind.DOWNLOAD));
+        ALL.put("grpc-native-download", grpc(Transport.NATIVE, Kind.DOWNLOAD));
         ALL.put("vertx-nio", () -> new VertxContender(false));
         ALL.put("vertx-verbena", () -> new VertxContender(true));
         ALL.put("reactor-nio", () -> new ReactorContender(false));
@@ -50,6 +56,10 @@ final class Contenders {
         ALL.put("rsocket-verbena", () -> new RSocketContender(true));
         ALL.put("flight-nio", () -> new FlightContender(false));
         ALL.put("flight-verbena", () -> new FlightContender(true));
+    }
+
+    private static Supplier<Contender> grpc(Transport transport, Kind kind) {
+        return () -> new GrpcContender(transport, kind);
     }
 
     static Contender named(String name) {

@@ -1,6 +1,7 @@
 package org.verbena.bench.peers.contenders;
 
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 import org.verbena.bench.peers.Load;
 
 /**
@@ -20,6 +21,9 @@ final class Calls {
     private final Load load;
     private final Call call;
     private final CompletableFuture<Void> done = new CompletableFuture<>();
+
+    /** Who starts requests. One that is over before its start returns leaves the next to it, or it would recurse. */
+    private volatile @Nullable Thread starter;
 
     /**
      * For one load.
@@ -45,6 +49,11 @@ final class Calls {
 
     /** Starts the requests that may be started now, or is done. */
     void next() {
+        Thread here = Thread.currentThread();
+        if (here.equals(starter)) {
+            return;
+        }
+        starter = here;
         while (true) {
             long sequence;
             synchronized (load) {
@@ -55,6 +64,7 @@ final class Calls {
             }
             call.start(this, sequence);
         }
+        starter = null;
         if (load.finished()) {
             done.complete(null);
         }

@@ -2,13 +2,13 @@ package org.verbena.bench.peers.contenders;
 
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
-import io.grpc.Drainable;
-import io.grpc.KnownLength;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.MethodDescriptor;
 import io.grpc.ServerBuilder;
 import io.grpc.ServerServiceDefinition;
+import io.grpc.inprocess.InProcessChannelBuilder;
+import io.grpc.inprocess.InProcessServerBuilder;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.ClientCalls;
@@ -23,11 +23,7 @@ import io.netty.channel.socket.nio.NioDomainSocketChannel;
 import io.netty.channel.socket.nio.NioServerDomainSocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.UnixDomainSocketAddress;
@@ -36,15 +32,19 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
 import org.verbena.bench.peers.Place;
+import org.verbena.bench.peers.contenders.GrpcMessages.Numbered;
 import org.verbena.grpc.VerbenaGrpc;
 
 /**
- * gRPC, in unary calls or with all messages in one stream each way. The messages are plain bytes, cheaper than
- * protobuf; both sides work in the event loop (direct executor), with no hand-over to another thread.
+ * gRPC, in unary calls, with all messages in one stream each way, or streamed by the server. The messages are plain
+ * bytes, cheaper than protobuf; both sides work in the event loop (direct executor), with no hand-over to another
+ * thread. Unary calls take turns at as many connections as {@link Place#connections} says.
  */
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
 public final class GrpcContender implements Contender {
@@ -60,32 +60,45 @@ public final class GrpcContender implements Contender {
         /** Verbena's streams, one loop. */
         VERBENA,
         /** Verbena's messages, one loop. */
-        NATIVE
+        NATIVE,
+        /** None: the client's process has the server as well, and its heap and CPU time are those of both ends. */
+        IN_PROCESS
+    }
+
+    /** What its calls are. */
+    public enum Kind {
+        /** A call for each message. */
+        UNARY,
+        /** One call, with a stream each way. */
+        STREAM,
+        /** One call, which the server answers with a stream. */
+        DOWNLOAD
     }
 
     private static final int MAX_MESSAGE = 17 << 20;
+    private static final String NAME = "peerbench";
 
-    private static final MethodDescriptor<Message, byte[]> CALL =
-            echo(MethodDescriptor.MethodType.UNARY, new Messages());
+    private static final MethodDescriptor<Numbered, byte[]> CALL =
+            echo(MethodDescriptor.MethodType.UNARY, new GrpcMessages.OfNumbered());
     private static final MethodDescriptor<byte[], byte[]> SERVICE =
-            echo(MethodDescriptor.MethodType.UNARY, new Bytes());
-    private static final MethodDescriptor<Message, byte[]> STREAM =
-            echo(MethodDescriptor.MethodType.BIDI_STREAMING, new Messages());
+            echo(MethodDescriptor.MethodType.UNARY, new GrpcMessages.OfBytes());
+    private static final MethodDescriptor<Numbered, byte[]> STREAM =
+            echo(MethodDescriptor.MethodType.BIDI_STREAMING, new GrpcMessages.OfNumbered());
     private static final MethodDescriptor<byte[], byte[]> STREAM_SERVICE =
-            echo(MethodDescriptor.MethodType.BIDI_STREAMING, new Bytes());
+            echo(MethodDescriptor.MethodType.BIDI_STREAMING, new GrpcMessages.OfBytes());
 
     private final Transport transport;
-    private final boolean streaming;
+    private final Kind kind;
 
     /**
      * Makes one.
      *
      * @param transport what is under gRPC
-     * @param streaming whether all messages go through one call
+     * @param kind what its calls are
      */
-    public GrpcContender(Transport transport, boolean streaming) {
+    public GrpcContender(Transport transport, Kind kind) {
         this.transport = transport;
-        this.streaming = streaming;
+        this.kind = kind;
     }
 
     private static <T> MethodDescriptor<T, byte[]> echo(
@@ -95,7 +108,7 @@ public final class GrpcContender implements Contender {
                 .setFullMethodName(
                         type == MethodDescriptor.MethodType.UNARY ? "peerbench.Echo/echo" : "peerbench.Echo/stream")
                 .setRequestMarshaller(requests)
-                .setResponseMarshaller(new Bytes())
+                .setResponseMarshaller(new GrpcMessages.OfBytes())
                 .build();
     }
 
@@ -115,8 +128,17 @@ public final class GrpcContender implements Contender {
                 Place.refuseHost("a Unix domain socket");
                 yield nioServer(UnixDomainSocketAddress.of(socket), NioServerDomainSocketChannel.class);
             }
-            case VERBENA -> VerbenaGrpc.server(any, new RdmaEventLoopGroup(Place.provider(), 1));
-            case NATIVE -> VerbenaGrpc.nativeServer(any, new RdmaEventLoopGroup(Place.provider(), 1));
+            case VERBENA ->
+                VerbenaGrpc.server(any, new RdmaEventLoopGroup(Place.provider(), 1))
+                        .withChildOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, Place.connections() > 1);
+            case NATIVE ->
+                VerbenaGrpc.nativeServer(any, new RdmaEventLoopGroup(Place.provider(), 1))
+                        .withChildOption(
+                                RdmaChannelOption.SHARED_RECEIVE_QUEUE, Place.connections() > 1); // as a server of many
+            case IN_PROCESS -> {
+                Place.refuseHost("gRPC in a process");
+                yield InProcessServerBuilder.forName(NAME);
+            }
         };
     }
 
@@ -128,36 +150,44 @@ public final class GrpcContender implements Contender {
                 .workerEventLoopGroup(group);
     }
 
-    private ManagedChannelBuilder<?> channelBuilder(String address) {
+    /** The loop of all channels of a client; null for those that have their own. */
+    private EventLoopGroup clientLoop() {
+        return switch (transport) {
+            case NIO, UNIX -> new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+            case VERBENA, NATIVE -> new RdmaEventLoopGroup(Place.provider(), 1);
+            case SHADED, IN_PROCESS -> null;
+        };
+    }
+
+    private ManagedChannelBuilder<?> channelBuilder(String address, EventLoopGroup loop) {
         return switch (transport) {
             case SHADED -> NettyChannelBuilder.forAddress(Place.address(Integer.parseInt(address)));
-            case NIO -> nioChannel(Place.address(Integer.parseInt(address)), NioSocketChannel.class);
+            case NIO -> nioChannel(Place.address(Integer.parseInt(address)), NioSocketChannel.class, loop);
             case UNIX ->
-                nioChannel(UnixDomainSocketAddress.of(address), NioDomainSocketChannel.class)
+                nioChannel(UnixDomainSocketAddress.of(address), NioDomainSocketChannel.class, loop)
                         .overrideAuthority("localhost"); // or it would be the path
             case VERBENA ->
                 VerbenaGrpc.overRdma(
                         io.grpc.netty.NettyChannelBuilder.forAddress(Place.address(Integer.parseInt(address))),
-                        new RdmaEventLoopGroup(Place.provider(), 1));
+                        (RdmaEventLoopGroup) loop);
             case NATIVE -> {
                 InetSocketAddress server = Place.address(Integer.parseInt(address));
-                yield VerbenaGrpc.nativeChannel(
-                                server.getHostString(), server.getPort(), new RdmaEventLoopGroup(Place.provider(), 1))
+                yield VerbenaGrpc.nativeChannel(server.getHostString(), server.getPort(), (RdmaEventLoopGroup) loop)
                         .http2Fallback(false);
             }
+            case IN_PROCESS -> InProcessChannelBuilder.forName(address);
         };
     }
 
-    private static ManagedChannelBuilder<?> nioChannel(SocketAddress address, Class<? extends Channel> type) {
+    private static ManagedChannelBuilder<?> nioChannel(
+            SocketAddress address, Class<? extends Channel> type, EventLoopGroup loop) {
         return io.grpc.netty.NettyChannelBuilder.forAddress(address)
                 .channelType(type)
-                .eventLoopGroup(new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()));
+                .eventLoopGroup(loop);
     }
 
-    @Override
-    public Server startServer(Path scratch) throws IOException {
-        Path socket = scratch.resolve("grpc");
-        io.grpc.Server server = serverBuilder(socket)
+    private io.grpc.Server start(Path socket) throws IOException {
+        return serverBuilder(socket)
                 .directExecutor()
                 .maxInboundMessageSize(MAX_MESSAGE)
                 .addService(ServerServiceDefinition.builder("peerbench.Echo")
@@ -166,13 +196,24 @@ public final class GrpcContender implements Contender {
                             response.onCompleted();
                         }))
                         .addMethod(STREAM_SERVICE, ServerCalls.asyncBidiStreamingCall(EchoStream::new))
+                        .addMethod(GrpcDownload.service())
                         .build())
                 .build()
                 .start();
+    }
+
+    @Override
+    public Server startServer(Path scratch) throws IOException {
+        Path socket = scratch.resolve("grpc");
+        io.grpc.Server server = start(socket);
         return new Server() {
             @Override
             public String address() {
-                return transport == Transport.UNIX ? socket.toString() : Integer.toString(server.getPort());
+                return switch (transport) {
+                    case UNIX -> socket.toString();
+                    case IN_PROCESS -> NAME; // of the server that the client's process has
+                    case SHADED, NIO, VERBENA, NATIVE -> Integer.toString(server.getPort());
+                };
             }
 
             @Override
@@ -183,31 +224,46 @@ public final class GrpcContender implements Contender {
     }
 
     @Override
-    public Client connect(String address) {
-        ManagedChannel channel = channelBuilder(address)
-                .usePlaintext()
-                .directExecutor()
-                .maxInboundMessageSize(MAX_MESSAGE)
-                .build();
+    public Client connect(String address) throws IOException {
+        io.grpc.Server own = transport == Transport.IN_PROCESS ? start(Path.of(NAME)) : null;
+        EventLoopGroup loop = clientLoop();
+        List<ManagedChannel> channels = new ArrayList<>();
+        for (int i = Place.connections(); i > 0; i--) {
+            ManagedChannel channel = channelBuilder(address, loop)
+                    .usePlaintext()
+                    .directExecutor()
+                    .maxInboundMessageSize(MAX_MESSAGE)
+                    .build();
+            channels.add(channel);
+            ClientCalls.blockingUnaryCall(
+                    channel, CALL, CallOptions.DEFAULT, new Numbered(0, new byte[Long.BYTES])); // connects it
+        }
+        AtomicInteger turn = new AtomicInteger();
         return new Client() {
             @Override
             public void run(Load load) throws Exception {
-                if (streaming) {
-                    new Stream(channel, load).run();
-                } else {
-                    new Calls(
-                                    load,
-                                    (calls, sequence) -> ClientCalls.asyncUnaryCall(
-                                            channel.newCall(CALL, CallOptions.DEFAULT),
-                                            new Message(sequence, calls.payload()),
-                                            new Answer(calls)))
-                            .run();
+                switch (kind) {
+                    case STREAM -> new Stream(channels.getFirst(), load).run();
+                    case DOWNLOAD -> new GrpcDownload(channels.getFirst(), load).run();
+                    case UNARY ->
+                        new Calls(load, (unary, sequence) -> {
+                                    ManagedChannel next =
+                                            channels.get(Math.floorMod(turn.getAndIncrement(), channels.size()));
+                                    ClientCalls.asyncUnaryCall(
+                                            next.newCall(CALL, CallOptions.DEFAULT),
+                                            new Numbered(sequence, unary.payload()),
+                                            new Answer(unary));
+                                })
+                                .run();
                 }
             }
 
             @Override
             public void close() {
-                channel.shutdownNow();
+                channels.forEach(ManagedChannel::shutdownNow);
+                if (own != null) {
+                    own.shutdownNow();
+                }
             }
         };
     }
@@ -236,13 +292,13 @@ public final class GrpcContender implements Contender {
      */
     private static final class Stream implements StreamObserver<byte[]> {
         private final Load load;
-        private final StreamObserver<Message> requests;
+        private final StreamObserver<Numbered> requests;
         private final CompletableFuture<Void> done = new CompletableFuture<>();
         private boolean ended;
 
         Stream(ManagedChannel channel, Load load) {
             this.load = load;
-            ClientCall<Message, byte[]> call = channel.newCall(STREAM, CallOptions.DEFAULT);
+            ClientCall<Numbered, byte[]> call = channel.newCall(STREAM, CallOptions.DEFAULT);
             requests = ClientCalls.asyncBidiStreamingCall(call, this);
         }
 
@@ -254,7 +310,7 @@ public final class GrpcContender implements Contender {
         private void send() {
             synchronized (load) {
                 for (long sequence; (sequence = load.next()) >= 0; ) {
-                    requests.onNext(new Message(sequence, load.payload));
+                    requests.onNext(new Numbered(sequence, load.payload));
                 }
                 if (load.finished() && !ended) {
                     ended = true;
@@ -297,60 +353,6 @@ public final class GrpcContender implements Contender {
         @Override
         public void onCompleted() {
             calls.next();
-        }
-    }
-
-    /** What the client sends: the load's payload with a sequence number, copied only into gRPC's own buffer. */
-    private record Message(long sequence, byte[] payload) {}
-
-    private static final class Messages implements MethodDescriptor.Marshaller<Message> {
-        @Override
-        public InputStream stream(Message message) {
-            byte[] head = ByteBuffer.allocate(8).putLong(message.sequence()).array();
-            return new Outgoing(head, message.payload());
-        }
-
-        @Override
-        public Message parse(InputStream stream) {
-            throw new UnsupportedOperationException("only sent");
-        }
-    }
-
-    private static final class Bytes implements MethodDescriptor.Marshaller<byte[]> {
-        @Override
-        public InputStream stream(byte[] value) {
-            return new Outgoing(new byte[0], value);
-        }
-
-        @Override
-        public byte[] parse(InputStream stream) {
-            try {
-                byte[] value = new byte[stream.available()];
-                if (stream.readNBytes(value, 0, value.length) != value.length) {
-                    throw new IOException("message cut short");
-                }
-                return value;
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
-        }
-    }
-
-    /** The payload with its first bytes replaced by the head; gRPC drains it straight into its buffer. */
-    private static final class Outgoing extends ByteArrayInputStream implements KnownLength, Drainable {
-        private final byte[] head;
-
-        Outgoing(byte[] head, byte[] payload) {
-            super(payload);
-            this.head = head;
-        }
-
-        @Override
-        public int drainTo(OutputStream target) throws IOException {
-            target.write(head);
-            target.write(buf, head.length, count - head.length);
-            pos = count;
-            return count;
         }
     }
 }
