@@ -29,6 +29,7 @@ import org.verbena.api.ring.RecordRingSuite;
 import org.verbena.grpc.GrpcSuite;
 import org.verbena.grpc.NativeGrpcSuite;
 import org.verbena.grpc.NativeKillSuite;
+import org.verbena.grpc.NativeRollingUpdateSuite;
 
 /** What every provider must carry, through shared memory: channels, the short form, gRPC with TLS, and native. */
 class ShmChannelsTest {
@@ -266,6 +267,14 @@ class ShmChannelsTest {
 
     @Nested
     class KilledNativeGrpc extends NativeKillSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class UpdatedNativeGrpc extends NativeRollingUpdateSuite {
         @Override
         protected String provider() {
             return "shm";
