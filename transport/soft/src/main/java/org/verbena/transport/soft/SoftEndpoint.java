@@ -37,6 +37,9 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
      */
     private static final int TURN_BYTES = 256 * 1024;
 
+    /** Less than a turn may take: TCP may have no more of a peer's than its window. */
+    private static final int MUCH_BYTES = TURN_BYTES / 4;
+
     /** The same for short messages. Of 16, 32 and 1,000 this was the fastest: each time costs a system call. */
     private static final int BATCH_MESSAGES = 32;
 
@@ -60,7 +63,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
     private final Runnable readTurn = this::readInTurn;
     private @Nullable SoftSocket socket;
 
-    /** The last turn has read all that it might: the peer sends long messages, and takes turns with others. */
+    /** The last turn has read much: the peer sends long messages, and takes turns with others. */
     private boolean readsMuch;
 
     private boolean isReadScheduled;
@@ -391,20 +394,16 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
 
     private void receive(SocketReader in) throws IOException {
         reports.reportSends();
-        readsMuch = false;
         int turnBytes = 0;
-        while (turnBytes < TURN_BYTES && isOpen()) {
+        do {
             int bytes = in.readOnce();
             if (bytes < 0) {
                 onPeerEnded(in);
                 return;
             }
             turnBytes += bytes;
-            if (!in.hasMore()) {
-                return;
-            }
-        }
-        readsMuch = true;
+        } while (turnBytes < TURN_BYTES && isOpen() && in.hasMore());
+        readsMuch = turnBytes >= MUCH_BYTES;
     }
 
     private void onPeerEnded(SocketReader in) {
