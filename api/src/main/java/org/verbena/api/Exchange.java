@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.request.Incoming;
 import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Metadata;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
@@ -69,6 +70,18 @@ public final class Exchange {
      */
     public void addReplyMetadata(Metadata more) {
         incoming.addReplyMetadata(more);
+    }
+
+    /**
+     * Returns the messages of a request that was begun with {@code client.stream}. Its end answers the request; a
+     * {@link #reply} instead is its only message from here. Until the handler calls this, the client can send no
+     * messages. A handler that waits for them needs {@linkplain RdmaServer.Builder#virtualThreads virtual threads}.
+     *
+     * @return always the same
+     * @throws IllegalStateException it is a message or a request of another kind
+     */
+    public MessageStream stream() {
+        return incoming.stream();
     }
 
     /**

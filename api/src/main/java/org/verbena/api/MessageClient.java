@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import org.verbena.api.client.RequestOptions;
+import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 import org.verbena.transport.ConnectionException;
@@ -156,6 +157,25 @@ public interface MessageClient extends AutoCloseable {
     default <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request) {
         return call(method, request, RequestOptions.DEFAULTS);
     }
+
+    /**
+     * Begins a request of many messages, in both directions. It is never begun a second time, nor on two connections.
+     * It waits for a connection as a request does. Without a timeout in its options it may then take any time.
+     *
+     * @param message the first, which the handler gets with the request; its ownership is taken
+     * @param options what differs from the client
+     * @return the messages that follow: at once, also if it fails
+     */
+    MessageStream stream(ByteBuf message, RequestOptions options);
+
+    /**
+     * Begins a request of many messages, as {@link #stream(ByteBuf, RequestOptions)} does.
+     *
+     * @param message copied before this returns
+     * @param options what differs from the client
+     * @return the messages that follow
+     */
+    MessageStream stream(byte[] message, RequestOptions options);
 
     /**
      * Returns whether the next message will be sent soon.

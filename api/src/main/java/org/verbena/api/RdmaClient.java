@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.Future;
 import java.net.SocketAddress;
@@ -21,13 +22,17 @@ import org.verbena.api.internal.client.Connected;
 import org.verbena.api.internal.client.Links;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.request.Headers;
+import org.verbena.api.internal.request.ItemStream;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.internal.request.StreamOperation;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.api.queuepair.QueuePairExchangeAddress;
+import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 import org.verbena.transport.CompletionLoopOptions;
@@ -203,6 +208,19 @@ public final class RdmaClient implements MessageClient {
     @Override
     public <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions options) {
         return links.call(method, request, options);
+    }
+
+    @Override
+    public MessageStream stream(ByteBuf message, RequestOptions options) {
+        boolean limited = options.timeout() != null;
+        ItemStream stream = ItemStream.ofClient();
+        StreamOperation operation = new StreamOperation(Headers.of(options.metadata()), stream, limited);
+        return stream.begun(links.startOnce(operation, message, options));
+    }
+
+    @Override
+    public MessageStream stream(byte[] message, RequestOptions options) {
+        return stream(Unpooled.copiedBuffer(message), options);
     }
 
     @Override

@@ -9,6 +9,7 @@ import org.verbena.api.HandlerSuite;
 import org.verbena.api.LeavingServersSuite;
 import org.verbena.api.LifecycleSuite;
 import org.verbena.api.ManyChannelsSuite;
+import org.verbena.api.MessageStreamSuite;
 import org.verbena.api.MetadataSuite;
 import org.verbena.api.MethodsSuite;
 import org.verbena.api.ObservabilitySuite;
@@ -92,6 +93,14 @@ class ShmChannelsTest {
 
     @Nested
     class ShortFormLimits extends ShortFormLimitsSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class MessageStreams extends MessageStreamSuite {
         @Override
         protected String provider() {
             return "shm";

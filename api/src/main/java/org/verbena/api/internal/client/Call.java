@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
+import org.verbena.api.internal.request.StreamOperation;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
@@ -284,7 +285,7 @@ final class Call<T> {
             }
             T value = done.getNow();
             if (outcome.trySuccess(value)) {
-                if (isReply && !hasWaited) {
+                if (isReply && !hasWaited && !(operation instanceof StreamOperation)) {
                     links.took(System.nanoTime() - beganNanos);
                 }
                 countSlower(done);

@@ -32,6 +32,11 @@ public record CallPlan(boolean idempotent, long hedgeNanos, int mostRefusals, bo
         return !idempotent && mostRefusals == 0 && !keyed;
     }
 
+    /** This one, for what may be begun once only. */
+    CallPlan once() {
+        return new CallPlan(false, NO_HEDGE, mostRefusals, keyed, keyHash);
+    }
+
     /** This one, as the options of a request change it. */
     CallPlan with(RequestOptions options) {
         Boolean repeatable = options.idempotent();

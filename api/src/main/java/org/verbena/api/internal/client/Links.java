@@ -299,6 +299,12 @@ public final class Links implements LinkOwner {
         return LoopFuture.of(start(messenger, operation, message, timeoutNanos(how), plan));
     }
 
+    /** Begins what may be begun once only, now or when there is a connection. Takes ownership of the message. */
+    public <T> Future<T> startOnce(Operation<T> operation, @Nullable ByteBuf message, RequestOptions how) {
+        CallPlan plan = options.plan().with(how).once();
+        return start(pick(plan), operation, message, timeoutNanos(how), plan);
+    }
+
     private long timeoutNanos(RequestOptions how) {
         Duration timeout = how.timeout();
         return timeout == null ? options.requestNanos() : TimeUnit.NANOSECONDS.convert(timeout);

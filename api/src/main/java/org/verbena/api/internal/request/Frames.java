@@ -34,6 +34,10 @@ import org.verbena.transport.RequestFailure;
  * Headers} in front of its payload. A headed reply has headers there. Both go only to peers that announced {@link
  * #EXTENDED}, and only if there are headers or flags.
  *
+ * <p>The messages of a stream are items, which an end sends only as long as it has credit for one, and for a byte: an
+ * item credit of the other end adds to both. An end says that its items are over. Whichever end answers the request
+ * sets a bit in the number of these three.
+ *
  * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
  * another connection sends it when it has its last reply, only to servers that {@linkplain #EXTENDED announced} it.
  */
@@ -54,6 +58,9 @@ public final class Frames {
     static final int ERROR = 11;
     static final int HEADED_REQUEST = 12;
     static final int HEADED_REPLY = 13;
+    static final int ITEM = 14;
+    static final int END = 15;
+    static final int ITEM_CREDIT = 16;
 
     /** Why a server has refused a request: it is leaving. */
     static final int REFUSED_LEAVING = 1;
@@ -69,6 +76,15 @@ public final class Frames {
 
     /** Flag of a headed request: it may be handled more than once without harm. */
     public static final int IDEMPOTENT = 1;
+
+    /** Flag of a headed request: both it and its reply are streams of messages. */
+    static final int STREAM = 2;
+
+    /** Set in the number of a stream's frames that come from the end that answers the request. */
+    static final long ANSWERING = 1L << 55;
+
+    /** Of an item credit behind its header: how many messages, and how many bytes. */
+    static final int CREDIT_BYTES = 8;
 
     /** The feature of a server that accepts requests with a time limit; announced in the handshake. */
     static final int TAKES_TIMED_REQUESTS = 1;
@@ -236,6 +252,12 @@ public final class Frames {
         }
         frame.release();
         throw notTheShortForm("of kind " + ERROR + " and " + bytes + " bytes");
+    }
+
+    /** Of a stream's frame that its receiver did not permit. */
+    static IllegalStateException breach(int kind, long correlation, String what) {
+        return new IllegalStateException("the peer breaks the rules of streams: a frame of kind " + kind
+                + " for request " + correlation + " " + what);
     }
 
     static IllegalStateException notTheShortForm(String what) {

@@ -46,6 +46,11 @@ final class Handlers {
         expiry = new Expiry(channel, open, this::cancel0);
     }
 
+    /** Whether another stream may begin, with a message of so many bytes. On the loop. */
+    boolean takesStream0(int bytes) {
+        return virtual == null || virtual.takesStream0(bytes);
+    }
+
     /** Whether so many messages are unfinished that no more should be read. On the loop. */
     boolean isFull0() {
         return virtual != null && virtual.isFull0();
@@ -114,10 +119,17 @@ final class Handlers {
         } else if (failure == null) {
             failure = gaveAway();
         }
-        if (failure == null || (failure instanceof InterruptedException && incoming.isCancelled())) {
+        if (failure == null || isTheCancellation(incoming, failure)) {
             return;
         }
         failed(incoming, failure);
+    }
+
+    /** Whether a handler fails only because nobody waits for its answer. */
+    private static boolean isTheCancellation(Incoming incoming, Throwable failure) {
+        ItemStream stream = incoming.itemStream();
+        return (failure instanceof InterruptedException && incoming.isCancelled())
+                || (stream != null && stream.hasFailedBy(failure));
     }
 
     /** Whether a request's handler begins; if not, it has been counted and, if anyone waits for it, refused. */

@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Metadata;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
@@ -110,11 +111,64 @@ public final class Incoming {
         return new Incoming(messenger, correlation, true, true, arrivedNanos, timeNanos, headers);
     }
 
+    /** Null unless it is a stream. Written before any thread has it. */
+    private @Nullable StreamOwner stream;
+
     /** The object by which the program sees it; null at first. */
     private @Nullable Object seen;
 
     public boolean isRequest() {
         return request;
+    }
+
+    /**
+     * The messages that follow it.
+     *
+     * @throws IllegalStateException there are none
+     */
+    public MessageStream stream() {
+        ItemStream messages = itemStream();
+        if (messages == null) {
+            throw new IllegalStateException("this is no stream: its client has to begin it with stream(...)");
+        }
+        return messages.accept();
+    }
+
+    /** Null unless it is a stream. */
+    @Nullable ItemStream itemStream() {
+        StreamOwner owner = stream;
+        return owner == null ? null : owner.messages;
+    }
+
+    /** It is a stream, which begins. On the loop, before any other thread has it. */
+    void beginStream0() {
+        StreamOwner owner = new StreamOwner();
+        stream = owner;
+        owner.messages.begin0(new ItemStream.Place(messenger, correlation | Frames.ANSWERING, owner));
+    }
+
+    private final class StreamOwner implements ItemStream.Owner {
+        private final ItemStream messages = ItemStream.ofHandler(
+                () -> sendFailure(new CancellationException("the handler has given up the stream")));
+
+        /** Why it fails here; null if it ends as it should. Written before it is over. */
+        private volatile @Nullable Throwable failure = new CancellationException("this end has refused the stream");
+
+        @Override
+        public void end0() {
+            if (finish()) {
+                failure = null;
+                messenger.outgoing().streamEnd(correlation);
+                over();
+            }
+        }
+
+        @Override
+        public void breakOff(Throwable cause) {
+            if (!messenger.isGone()) { // else the end of the connection cancels it
+                fail(cause);
+            }
+        }
     }
 
     /** What it has in front of its message. */
@@ -199,6 +253,7 @@ public final class Incoming {
             ReferenceCountUtil.safeRelease(message);
             return unanswerable();
         }
+        endStream(null);
         Future<Void> reply = messenger.outgoing().reply(correlation, message, arrivedNanos, headers.replied());
         over();
         return reply;
@@ -208,10 +263,7 @@ public final class Incoming {
     private Future<Void> unanswerable() {
         if (request && state.get() == CANCELLED) {
             Promise<Void> failed = messenger.notifier().newPromise();
-            return failed.setFailure(
-                    messenger.isGone()
-                            ? messenger.closed("reply", new ClosedChannelException())
-                            : new CancellationException("the client waits no longer for the reply"));
+            return failed.setFailure(cancellation("reply"));
         }
         IllegalStateException fault = new IllegalStateException(
                 request
@@ -271,6 +323,7 @@ public final class Incoming {
         if (!finish()) {
             return;
         }
+        endStream(cause);
         if (cause instanceof RequestFailure chosen) {
             messenger.outgoing().error(correlation, chosen, arrivedNanos);
         } else {
@@ -387,6 +440,25 @@ public final class Incoming {
         if (listed) {
             messenger.handlers().over(this);
         }
+        StreamOwner owner = stream;
+        if (owner != null) {
+            messenger.streams().over(this);
+            owner.messages.ended(state.get() == CANCELLED ? cancellation("stream") : owner.failure);
+        }
+    }
+
+    /** The answer to the request is the end of its messages as well. */
+    private void endStream(@Nullable Throwable cause) {
+        StreamOwner owner = stream;
+        if (owner != null) {
+            owner.failure = cause;
+        }
+    }
+
+    private Throwable cancellation(String what) {
+        return messenger.isGone()
+                ? messenger.closed(what, new ClosedChannelException())
+                : new CancellationException("the client waits no longer for the " + what);
     }
 
     /** Whether it has no answer, and its time is not over. One that was just answered may still be listed. */

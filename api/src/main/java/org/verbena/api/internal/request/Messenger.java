@@ -50,6 +50,7 @@ public final class Messenger extends ChannelDuplexHandler {
     private final Requests requests;
     private final Outgoing outgoing;
     private final Handlers handlers;
+    private final Streams streams = new Streams(this);
 
     /** Null for a server's connection. */
     private final @Nullable LinkOwner owner;
@@ -145,6 +146,10 @@ public final class Messenger extends ChannelDuplexHandler {
 
     Handlers handlers() {
         return handlers;
+    }
+
+    Streams streams() {
+        return streams;
     }
 
     /** In registered memory; null stays null, which sending refuses. */
@@ -381,6 +386,8 @@ public final class Messenger extends ChannelDuplexHandler {
                 }
                 handlers.cancel0(correlation);
             }
+            case Frames.ITEM, Frames.END, Frames.ITEM_CREDIT ->
+                streams.receive0(kind, correlation, frame, readBeganNanos);
             case Frames.LEAVING -> leaving(frame);
             case Frames.REFUSED -> refused(correlation, frame);
             case Frames.ERROR -> requests.error0(correlation, frame, readBeganNanos);
@@ -429,7 +436,7 @@ public final class Messenger extends ChannelDuplexHandler {
         long timeNanos = timeNanos(Frames.readTime(Frames.HEADED_REQUEST, frame));
         int flags = frame.isReadable() ? frame.readUnsignedByte() : 0;
         Headers headers = Frames.readHeaders(Frames.HEADED_REQUEST, frame);
-        if (headers == null || (flags & ~Frames.IDEMPOTENT) != 0) {
+        if (headers == null || (flags & ~(Frames.IDEMPOTENT | Frames.STREAM)) != 0) {
             frame.release();
             if (headers == null) {
                 outgoing.refused(correlation, Frames.REFUSED_LIMIT, "more headers than this end takes");
@@ -438,7 +445,34 @@ public final class Messenger extends ChannelDuplexHandler {
             }
             return;
         }
-        handlers.request0(Incoming.ofHeadedRequest(this, correlation, port.arrivalNanos0(), timeNanos, headers), frame);
+        Incoming request = Incoming.ofHeadedRequest(this, correlation, port.arrivalNanos0(), timeNanos, headers);
+        if ((flags & Frames.STREAM) != 0 && !beginsStream(request, frame)) {
+            return;
+        }
+        handlers.request0(request, frame);
+    }
+
+    /** If not, releases its message, and refuses it unless it is against the rules. */
+    private boolean beginsStream(Incoming request, ByteBuf message) {
+        long correlation = request.correlation();
+        int bytes = message.readableBytes();
+        if ((correlation & Frames.ANSWERING) != 0) {
+            message.release();
+            throw Frames.breach(Frames.HEADED_REQUEST, correlation, "has the number of an answer");
+        }
+        if (!streams.hasRoom0() || !handlers.takesStream0(bytes)) {
+            message.release();
+            outgoing.refused(
+                    correlation, Frames.REFUSED_LIMIT, "more streams than this end takes, which are " + Streams.MOST);
+            return false;
+        }
+        try {
+            streams.begin0(request);
+        } catch (RuntimeException breach) {
+            message.release();
+            throw breach;
+        }
+        return true;
     }
 
     @Override
@@ -515,6 +549,7 @@ public final class Messenger extends ChannelDuplexHandler {
     public void channelInactive(ChannelHandlerContext context) {
         requests.end0();
         handlers.end0();
+        streams.end0();
         context.fireChannelInactive();
     }
 }

@@ -191,6 +191,35 @@ final class Outgoing {
         return context.writeAndFlush(frame, sent);
     }
 
+    /**
+     * Writes a frame of a stream, which counts against no limit here. It is sent with the next {@link #flush}.
+     *
+     * @param number as it is on the wire
+     * @param payload its ownership is taken
+     * @return done when the send has completed
+     */
+    Future<Void> write(int kind, long number, @Nullable ByteBuf payload) {
+        Sent sent = new Sent(Frames.HEADER_BYTES);
+        ByteBuf frame = frameFor(sent, kind, number, Frames.NO_TIME, payload);
+        return frame == null ? sent : context.write(frame, sent);
+    }
+
+    void flush() {
+        context.flush();
+    }
+
+    /** Ends a stream that answers a request. It counts as a reply does. */
+    void streamEnd(long correlation) {
+        limit.take(0);
+        Counted sent = new Counted(Frames.HEADER_BYTES, 0);
+        sent.addListener(done -> {
+            if (!done.isSuccess()) {
+                replyFailed(correlation, done.cause());
+            }
+        });
+        send(Frames.END, correlation | Frames.ANSWERING, Frames.NO_TIME, Unpooled.EMPTY_BUFFER, sent);
+    }
+
     private Future<Void> answer(int kind, long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
         int bytes = payload == null ? 0 : payload.readableBytes();
         limit.take(bytes);

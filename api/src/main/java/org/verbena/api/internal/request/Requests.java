@@ -138,6 +138,11 @@ public final class Requests {
         return start(new HeadedRequest<>(message, timeoutNanos, goesOn, operation));
     }
 
+    /** Begins a stream. */
+    Future<Void> stream(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn, StreamOperation operation) {
+        return start(new StreamRequest(message, timeoutNanos, goesOn, operation));
+    }
+
     /** How many requests are sent and have no reply yet. Any thread. */
     int load() {
         return load.getOpaque();
@@ -315,9 +320,14 @@ public final class Requests {
             number0();
             long now = System.nanoTime();
             beganNanos = now;
-            deadlineNanos = now + Math.min(timeoutNanos, MAX_TIMEOUT_NANOS);
+            deadlineNanos = now + Math.min(lengthNanos(), MAX_TIMEOUT_NANOS);
             sweepBy0(deadlineNanos, now);
-            send0(message, timeoutNanos);
+            send0(message, lengthNanos());
+        }
+
+        /** How long it may take from when it is sent. */
+        long lengthNanos() {
+            return timeoutNanos;
         }
 
         private SendLimitException limitReached() {
@@ -360,6 +370,18 @@ public final class Requests {
             });
         }
 
+        /** The peer does not know it. */
+        Future<Void> refuse(ByteBuf payload) {
+            payload.release();
+            return messenger
+                    .notifier()
+                    .newFailedFuture(new RequestException.Refused(
+                            "request to " + channel.remoteAddress()
+                                    + ": the peer is of another release, and takes neither metadata, methods nor"
+                                    + " streams",
+                            RequestException.Refused.Reason.UNKNOWN));
+        }
+
         private void timeOut0() {
             giveUp0();
             countUnanswered0();
@@ -368,7 +390,7 @@ public final class Requests {
         }
 
         /** Nobody waits for the reply: the server need not go on with it. */
-        private void giveUp0() {
+        void giveUp0() {
             if (equals(pending.get(correlation)) && !inactive && messenger.peerTakes0(Frames.EXTENDED)) {
                 messenger.outgoing().send(Frames.CANCEL, correlation, Unpooled.EMPTY_BUFFER);
             }
@@ -430,13 +452,7 @@ public final class Requests {
                 return super.post0(payload, timeNanos);
             }
             if (!messenger.peerTakes0(Frames.EXTENDED)) {
-                payload.release();
-                return messenger
-                        .notifier()
-                        .newFailedFuture(new RequestException.Refused(
-                                "request to " + channel.remoteAddress()
-                                        + ": the peer is of another release, and takes neither metadata nor methods",
-                                RequestException.Refused.Reason.UNKNOWN));
+                return refuse(payload);
             }
             return messenger
                     .outgoing()
@@ -461,6 +477,97 @@ public final class Requests {
                 lateReplies.increment();
                 ReferenceCountUtil.release(value);
             }
+        }
+    }
+
+    /** A stream: its outcome is the end. A server that does not know streams may reply: with its only message. */
+    private final class StreamRequest extends Request<Void> implements ItemStream.Owner {
+        private final StreamOperation operation;
+
+        StreamRequest(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn, StreamOperation operation) {
+            super(message, operation.headers().bytes(), timeoutNanos, goesOn);
+            this.operation = operation;
+        }
+
+        @Override
+        Operation<Void> operation() {
+            return operation;
+        }
+
+        @Override
+        long lengthNanos() {
+            return operation.limited() ? super.lengthNanos() : Long.MAX_VALUE;
+        }
+
+        @Override
+        Future<Void> post0(ByteBuf payload, long timeNanos) {
+            if (!messenger.peerTakes0(Frames.EXTENDED)) {
+                return refuse(payload);
+            }
+            Future<Void> sent = messenger
+                    .outgoing()
+                    .headedRequest(correlation(), timeNanos, Frames.STREAM, operation.headers(), payload);
+            operation.stream().begin0(new ItemStream.Place(messenger, correlation(), this));
+            return sent;
+        }
+
+        @Override
+        void answer0(ByteBuf reply) {
+            operation.stream().last0(reply);
+            ended0();
+        }
+
+        /** The server has said that it is over. */
+        void ended0() {
+            operation.stream().peerEnded0(correlation());
+            trySuccess(null);
+        }
+
+        @Override
+        public void end0() {
+            messenger
+                    .outgoing()
+                    .send(Frames.END, correlation(), Unpooled.EMPTY_BUFFER)
+                    .addListener(sent -> {
+                        if (!sent.isSuccess()) {
+                            breakOff(sent.cause());
+                        }
+                    });
+        }
+
+        @Override
+        public void breakOff(Throwable cause) {
+            if (tryFailure(refusesOnlyIt(cause) ? cause : begun(cause))) {
+                onLoop(this::giveUp0);
+            }
+        }
+    }
+
+    /** One that is under way; null if it is over. */
+    @Nullable ItemStream stream0(long correlation) {
+        Request<?> request = pending.get(correlation);
+        if (request == null) {
+            return null;
+        }
+        unanswered = 0;
+        if (unproven) {
+            unproven = false;
+        }
+        return request instanceof StreamRequest stream ? stream.operation.stream() : null;
+    }
+
+    /** The server has ended a stream. */
+    void streamEnded0(long correlation, ByteBuf frame, long arrivedNanos) {
+        Request<?> request = answeredBy0(correlation, frame, arrivedNanos);
+        if (request == null) {
+            return;
+        }
+        frame.release();
+        if (request instanceof StreamRequest stream) {
+            stream.ended0();
+        } else {
+            request.tryFailure(new RequestException.Failed(
+                    "request to " + channel.remoteAddress() + ": the peer has ended it as a stream, which it is not"));
         }
     }
 
@@ -512,7 +619,7 @@ public final class Requests {
         if (request != null) {
             request.forget0();
             ConnectionStat stat = messenger.stat();
-            if (stat != null) {
+            if (stat != null && !(request instanceof StreamRequest)) { // which takes as long as the program wants
                 stat.answered0(arrivedNanos - request.beganNanos);
             }
         }

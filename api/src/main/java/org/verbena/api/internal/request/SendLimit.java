@@ -49,6 +49,17 @@ public final class SendLimit {
         return (int) (pending.get() >>> BYTES_BITS);
     }
 
+    /** How many bytes these have. */
+    long bytes() {
+        return pending.get() & BYTES_MASK;
+    }
+
+    /** Whether at least half of what may wait does. */
+    boolean isHalfFull() {
+        long now = pending.get();
+        return (int) (now >>> BYTES_BITS) * 2L >= bounds.messages || (now & BYTES_MASK) * 2 >= bounds.bytes;
+    }
+
     /** Counts a message, even beyond the limit. */
     void take(int bytes) {
         pending.addAndGet(ONE_MESSAGE + bytes);

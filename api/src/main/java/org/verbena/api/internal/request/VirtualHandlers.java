@@ -1,6 +1,8 @@
 package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -52,6 +54,10 @@ public final class VirtualHandlers {
     private final boolean ordersRequests;
 
     private final AtomicInteger unfinished = new AtomicInteger();
+
+    /** The streams in handlers: these need the connection to be read, and are not among the unfinished messages. */
+    private final AtomicInteger streams = new AtomicInteger();
+
     private final AtomicLong unfinishedBytes = new AtomicLong();
     private final Queue<Work> inOrder = new ConcurrentLinkedQueue<>();
 
@@ -77,6 +83,10 @@ public final class VirtualHandlers {
 
     /** Handles a message, of which it takes ownership. On the loop. */
     void start(Incoming incoming, ByteBuf message) {
+        if (incoming.itemStream() != null) {
+            startStream(incoming, message);
+            return;
+        }
         int bytes = message.readableBytes();
         boolean isLong = unfinishedBytes.addAndGet(bytes) >= MOST_BYTES;
         if (unfinished.incrementAndGet() >= MOST || isLong) {
@@ -85,14 +95,7 @@ public final class VirtualHandlers {
         }
         Work work = new Work(this, incoming, message, bytes);
         if (incoming.isRequest() && !ordersRequests) {
-            HandlerLimit most = limit;
-            if (most == null) {
-                startThread(work);
-            } else if (!most.start(work)) {
-                message.release();
-                messenger.handlers().refuse(incoming, most.longestWaitNanos(System.nanoTime()));
-                finished(bytes);
-            }
+            startNow(work);
             return;
         }
         inOrder.add(work);
@@ -101,13 +104,41 @@ public final class VirtualHandlers {
         }
     }
 
+    private void startNow(Work work) {
+        HandlerLimit most = limit;
+        if (most == null) {
+            startThread(work);
+        } else if (!most.start(work)) {
+            work.message.release();
+            messenger.handlers().refuse(work.incoming, most.longestWaitNanos(System.nanoTime()));
+            finished(work);
+        }
+    }
+
+    /** Its handler may take long, so its message does not stay in memory that the connection receives into. */
+    private void startStream(Incoming incoming, ByteBuf message) {
+        streams.incrementAndGet();
+        ByteBuf copy;
+        try {
+            copy = Unpooled.wrappedBuffer(ByteBufUtil.getBytes(message));
+        } finally {
+            message.release();
+        }
+        startNow(new Work(this, incoming, copy, copy.readableBytes()));
+    }
+
+    /** Whether another stream may begin; then it holds so many bytes. On the loop. */
+    boolean takesStream0(int bytes) {
+        return streams.get() < Streams.MOST && messenger.streams().tryHold(bytes);
+    }
+
     /** A request's handler is not to begin: what waits for its turn is released. Any thread. */
     void drop(Incoming request) {
         HandlerLimit most = limit;
         Work waiting = most == null ? null : most.remove(request);
         if (waiting != null) {
             waiting.message.release();
-            finished(waiting.bytes);
+            finished(waiting);
         }
     }
 
@@ -131,7 +162,7 @@ public final class VirtualHandlers {
             if (most != null && work.incoming.isRequest()) {
                 most.ended();
             }
-            finished(work.bytes);
+            finished(work);
         }
     }
 
@@ -166,7 +197,15 @@ public final class VirtualHandlers {
     }
 
     /** The last of those who bring one of the two down to its half finds the other there too. */
-    private void finished(int bytes) {
+    private void finished(Work work) {
+        if (work.incoming.itemStream() != null) {
+            messenger.streams().release(work.bytes);
+            if (streams.decrementAndGet() == 0) {
+                messenger.handlers().ended();
+            }
+            return;
+        }
+        int bytes = work.bytes;
         long leftBytes = unfinishedBytes.addAndGet(-bytes);
         boolean fell = leftBytes <= FEW_BYTES && leftBytes + bytes > FEW_BYTES;
         int left = unfinished.decrementAndGet();
@@ -180,7 +219,7 @@ public final class VirtualHandlers {
 
     /** Whether no message is unfinished. Any thread. */
     boolean isIdle() {
-        return unfinished.get() == 0;
+        return unfinished.get() == 0 && streams.get() == 0;
     }
 
     private boolean areFew() {

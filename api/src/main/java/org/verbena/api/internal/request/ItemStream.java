@@ -1,0 +1,392 @@
+package org.verbena.api.internal.request;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import java.util.Iterator;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.loop.VirtualNotifier;
+import org.verbena.api.service.MessageStream;
+
+/**
+ * One end of a stream. All its work is done in turns, of which there is one at a time: on the loop of the connection
+ * once there is one. A client's stream has none until its request has begun, and may get another one if that could not
+ * begin it.
+ *
+ * <pre>{@code
+ * program -- send --> OutgoingItems -- as far as the peer's credit goes --> Outgoing
+ * program <-- receive, onNext -- IncomingItems <-- as far as this end's credit goes -- Streams
+ * }</pre>
+ */
+public final class ItemStream implements MessageStream {
+    private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
+
+    /** The request that a stream belongs to. */
+    interface Owner {
+        /** Tells the peer that this end sends nothing more. On the loop. */
+        void end0();
+
+        /** Fails the request: a message is lost, or more of them than may be. Any thread. */
+        void breakOff(Throwable cause);
+    }
+
+    /**
+     * A stream's place on a connection.
+     *
+     * @param number of the frames that it sends
+     */
+    record Place(Messenger messenger, long number, Owner owner) {
+        private EventLoop loop() {
+            return messenger.channel().eventLoop();
+        }
+
+        /** Writes a frame without which the stream cannot go on. On the loop. */
+        Future<Void> write0(int kind, ByteBuf payload) {
+            Future<Void> sent = messenger.outgoing().write(kind, number, payload);
+            sent.addListener(done -> {
+                if (!done.isSuccess()) {
+                    owner.breakOff(done.cause());
+                }
+            });
+            return sent;
+        }
+    }
+
+    /** Gives it up for the program. */
+    private volatile @Nullable Runnable canceller;
+
+    private final OutgoingItems outgoing = new OutgoingItems(this);
+    private final IncomingItems incoming;
+    private final Promise<Void> outcome = VirtualNotifier.INSTANCE.newPromise();
+
+    /** Null until it has begun. Written by the loop. */
+    private volatile @Nullable Place place;
+
+    /** How often a turn was asked for. Who raises it from 0 sees to it that there is one. */
+    private final AtomicInteger wakes = new AtomicInteger();
+
+    // Written once, the failure first. Read by any thread.
+    private volatile @Nullable Throwable failure;
+    private volatile boolean over;
+
+    private ItemStream(boolean accepted) {
+        incoming = new IncomingItems(this, accepted);
+    }
+
+    /** Of the client that begins it. */
+    public static ItemStream ofClient() {
+        return new ItemStream(true);
+    }
+
+    /** Of the handler that answers it, if it accepts it. */
+    static ItemStream ofHandler(Runnable canceller) {
+        ItemStream stream = new ItemStream(false);
+        stream.canceller = canceller;
+        return stream;
+    }
+
+    /** Its request has been given to the client: it ends with this. Once, before the program has the stream. */
+    public ItemStream begun(Future<Void> request) {
+        canceller = () -> request.cancel(false);
+        request.addListener((Future<Void> done) -> ended(done.cause()));
+        return this;
+    }
+
+    /** Its request begins, on a connection where nothing of it is known. On the loop. */
+    void begin0(Place here) {
+        outgoing.begin0();
+        incoming.begin0();
+        place = here;
+        wake();
+    }
+
+    /** The handler wants it, and messages may come. Any thread. */
+    ItemStream accept() {
+        if (incoming.accept()) {
+            wake();
+        }
+        return this;
+    }
+
+    // ---- turns
+
+    /** There is something to do. Any thread. */
+    void wake() {
+        if (wakes.getAndIncrement() == 0 && !moved(place, true)) {
+            turn();
+        }
+    }
+
+    /** Whether the loop goes on with this. A task gathers what is to be sent; without a loop it is done here. */
+    private boolean moved(@Nullable Place here, boolean anyway) {
+        if (here == null || (!anyway && here.loop().inEventLoop())) {
+            return false;
+        }
+        try {
+            here.loop().execute(this::turn);
+            return true;
+        } catch (RejectedExecutionException ended) {
+            LOG.trace("{}: the event loop has ended", here.messenger().channel(), ended);
+            return false;
+        }
+    }
+
+    private void turn() {
+        int seen = wakes.get();
+        do {
+            Place here = place;
+            if (moved(here, false)) {
+                return;
+            }
+            boolean isOver = over;
+            outgoing.turn0(here, isOver);
+            incoming.turn0(here, isOver);
+            seen = wakes.addAndGet(-seen);
+        } while (seen != 0);
+    }
+
+    // ---- frames
+
+    /** A message has arrived; takes ownership of it. On the loop. */
+    void item0(long correlation, ByteBuf message) {
+        if (!incoming.take0(message.readableBytes())) {
+            message.release();
+            throw Frames.breach(Frames.ITEM, correlation, "came without credit, or after the end");
+        }
+        last0(message);
+    }
+
+    /** As {@link #item0}, without credit. */
+    void last0(ByteBuf message) {
+        if (over) {
+            message.release();
+        } else if (incoming.isAwaited0() && wakes.compareAndSet(0, 1)) {
+            incoming.deliver0(message);
+            turn();
+        } else {
+            keep0(message);
+        }
+    }
+
+    /** Its memory is the receiver's, which may want it for others: it is copied. */
+    private void keep0(ByteBuf message) {
+        ByteBuf copy;
+        try {
+            copy = Unpooled.wrappedBuffer(ByteBufUtil.getBytes(message));
+        } catch (OutOfMemoryError noMemory) {
+            breakOff(noMemory);
+            return;
+        } finally {
+            message.release();
+        }
+        Throwable refusal = incoming.keep0(copy);
+        if (refusal == null) {
+            wakeReader();
+        } else {
+            breakOff(refusal);
+        }
+    }
+
+    /** A message is lost, or the program has broken a rule: it cannot go on. Any thread. */
+    void breakOff(Throwable cause) {
+        Place here = place;
+        if (here != null) {
+            here.owner().breakOff(cause);
+        } else {
+            LOG.debug("a stream fails before it has begun", cause);
+            cancel();
+        }
+    }
+
+    /** The peer takes more. On the loop. */
+    void credit0(long correlation, long messages, long bytes) {
+        if (!outgoing.credit0(messages, bytes)) {
+            throw Frames.breach(Frames.ITEM_CREDIT, correlation, "gives more credit than there can be");
+        }
+        wake();
+    }
+
+    /** The peer sends nothing more. On the loop. */
+    void peerEnded0(long correlation) {
+        if (!incoming.end0()) {
+            throw Frames.breach(Frames.END, correlation, "came twice");
+        }
+        wakeReader();
+    }
+
+    private void wakeReader() {
+        synchronized (incoming) {
+            incoming.notifyAll();
+        }
+        if (incoming.isSubscribed()) {
+            wake();
+        }
+    }
+
+    // ---- the end
+
+    /** Its request is over: with a failure, or without one. Any thread; only the first call has an effect. */
+    void ended(@Nullable Throwable cause) {
+        synchronized (this) {
+            if (over) {
+                return;
+            }
+            failure = cause;
+            over = true;
+        }
+        incoming.forget();
+        if (cause == null) {
+            outcome.trySuccess(null);
+        } else {
+            outcome.tryFailure(cause);
+        }
+        wakeReader();
+        wake();
+    }
+
+    boolean isOver() {
+        return over;
+    }
+
+    /** Why it has failed; null if it has not. */
+    @Nullable Throwable failure() {
+        return failure;
+    }
+
+    /** Whether the program, which has used it, has failed for that reason only. */
+    boolean hasFailedBy(Throwable thrown) {
+        Throwable cause = failure;
+        Throwable inner = thrown.getCause();
+        Throwable shown = thrown instanceof ExecutionException && inner != null ? inner : thrown;
+        return cause != null
+                && (cause.equals(shown)
+                        || (cause instanceof CancellationException && shown instanceof CancellationException));
+    }
+
+    /** Why nothing more can be done with it. */
+    Throwable refusal() {
+        Throwable cause = failure;
+        return cause == null ? new CancellationException("the stream is over") : cause;
+    }
+
+    @Nullable Place place() {
+        return place;
+    }
+
+    EventExecutor notifier() {
+        Place here = place;
+        return here == null ? VirtualNotifier.INSTANCE : here.messenger().notifier();
+    }
+
+    // ---- the program's side
+
+    @Override
+    public Future<Void> send(ByteBuf message) {
+        return outgoing.send(message, false);
+    }
+
+    @Override
+    public CompletableFuture<Void> send(byte[] message) {
+        ByteBuf copy;
+        try {
+            Place here = place;
+            copy = here == null
+                    ? Unpooled.copiedBuffer(message)
+                    : here.messenger().copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return LoopFuture.of(notifier().newFailedFuture(noMemory));
+        }
+        return LoopFuture.of(outgoing.send(copy, false));
+    }
+
+    @Override
+    public void sendAll(Flow.Publisher<? extends ByteBuf> messages) {
+        messages.subscribe(new PublishedItems(this, outgoing));
+    }
+
+    @Override
+    public boolean isWritable() {
+        return outgoing.isWritable();
+    }
+
+    @Override
+    public CompletableFuture<Void> whenWritable() {
+        Promise<Void> writable = notifier().newPromise();
+        outgoing.await(writable);
+        wake();
+        return LoopFuture.of(writable);
+    }
+
+    @Override
+    public void end() {
+        outgoing.end();
+        wake();
+    }
+
+    @Override
+    public @Nullable ByteBuf receive() throws InterruptedException {
+        return incoming.receive();
+    }
+
+    @Override
+    public Iterator<byte[]> iterator() {
+        return new ReceivedItems(this);
+    }
+
+    @Override
+    public Flow.Publisher<ByteBuf> messages() {
+        return incoming;
+    }
+
+    @Override
+    public CompletableFuture<Void> whenOver() {
+        Promise<Void> seen = VirtualNotifier.INSTANCE.newPromise();
+        seen.addListener(done -> {
+            if (done.isCancelled()) {
+                cancel();
+            }
+        });
+        if (outcome.isDone()) {
+            end(seen);
+        } else {
+            outcome.addListener(done -> end(seen));
+        }
+        return LoopFuture.of(seen);
+    }
+
+    private void end(Promise<Void> seen) {
+        Throwable cause = outcome.cause();
+        if (cause == null) {
+            seen.trySuccess(null);
+        } else {
+            seen.tryFailure(cause);
+        }
+    }
+
+    @Override
+    public void cancel() {
+        Runnable giveUp = canceller;
+        if (!over && giveUp != null) {
+            incoming.discard();
+            giveUp.run();
+        }
+    }
+
+    @Override
+    public void close() {
+        cancel();
+    }
+}

@@ -1,0 +1,123 @@
+package org.verbena.api.internal.request;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A connection's streams: the frames of all, and those that the peer has begun. Event loop only, except where said. */
+final class Streams {
+    /**
+     * How many the peer may have begun, and how many may be in handlers on virtual threads. Each has a window of 64
+     * KiB.
+     */
+    static final int MOST = 1024;
+
+    /** What all may hold for programs that do not read, of both ends' streams. Messages may be longer than windows. */
+    static final long MOST_BYTES = 256L << 20;
+
+    private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
+
+    private final Messenger messenger;
+    private final ByNumber<Incoming> begun = new ByNumber<>();
+
+    /** Any thread. */
+    private final AtomicLong heldBytes = new AtomicLong();
+
+    Streams(Messenger messenger) {
+        this.messenger = messenger;
+    }
+
+    /** Whether the bytes may be kept for a program. Any thread. */
+    boolean tryHold(long bytes) {
+        if (heldBytes.addAndGet(bytes) <= MOST_BYTES) {
+            return true;
+        }
+        release(bytes);
+        return false;
+    }
+
+    /** The program has them, or nobody wants them. Any thread. */
+    void release(long bytes) {
+        heldBytes.addAndGet(-bytes);
+    }
+
+    /** Whether there is room for a further one of the peer's. */
+    boolean hasRoom0() {
+        return begun.size() < MOST;
+    }
+
+    /** The peer begins one. */
+    void begin0(Incoming request) {
+        long correlation = request.correlation();
+        if (begun.get(correlation) != null) {
+            throw Frames.breach(Frames.HEADED_REQUEST, correlation, "has the number of one that is not over");
+        }
+        begun.put(correlation, request);
+        request.beginStream0();
+    }
+
+    /** One is over. Any thread. */
+    void over(Incoming request) {
+        EventLoop loop = messenger.channel().eventLoop();
+        if (loop.inEventLoop()) {
+            over0(request);
+            return;
+        }
+        try {
+            loop.execute(() -> over0(request));
+        } catch (RejectedExecutionException ended) {
+            LOG.trace("{}: the event loop has ended, and its streams with it", messenger.channel(), ended);
+        }
+    }
+
+    private void over0(Incoming request) {
+        if (request.equals(begun.get(request.correlation()))) {
+            begun.remove(request.correlation());
+        }
+    }
+
+    /** The connection has ended. */
+    void end0() {
+        begun.all().forEach(Incoming::cancel);
+    }
+
+    /** A frame of a stream has arrived; takes ownership of it. One of a stream that is over has crossed its end. */
+    void receive0(int kind, long number, ByteBuf frame, long arrivedNanos) {
+        int bytes = frame.readableBytes();
+        if ((kind == Frames.END && bytes > 0) || (kind == Frames.ITEM_CREDIT && bytes != Frames.CREDIT_BYTES)) {
+            frame.release();
+            throw Frames.notTheShortForm("of kind " + kind + " and " + (Frames.HEADER_BYTES + bytes) + " bytes");
+        }
+        boolean isAnswer = (number & Frames.ANSWERING) != 0;
+        long correlation = number & ~Frames.ANSWERING;
+        if (isAnswer && kind == Frames.END) {
+            messenger.requests().streamEnded0(correlation, frame, arrivedNanos);
+            return;
+        }
+        ItemStream stream = isAnswer ? messenger.requests().stream0(correlation) : begun0(correlation);
+        if (stream != null && kind == Frames.ITEM) {
+            stream.item0(correlation, frame);
+            return;
+        }
+        long messages = kind == Frames.ITEM_CREDIT ? frame.readUnsignedInt() : 0;
+        long credit = kind == Frames.ITEM_CREDIT ? frame.readUnsignedInt() : 0;
+        frame.release();
+        if (stream == null) {
+            return;
+        }
+        if (kind == Frames.END) {
+            stream.peerEnded0(correlation);
+        } else {
+            stream.credit0(correlation, messages, credit);
+        }
+    }
+
+    private @Nullable ItemStream begun0(long correlation) {
+        Incoming request = begun.get(correlation);
+        return request == null ? null : request.itemStream();
+    }
+}

@@ -1,0 +1,275 @@
+package org.verbena.api;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.api.client.RequestOptions;
+import org.verbena.api.service.MessageStream;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** The frames of streams, from and to peers that are neither client nor server. */
+class StreamFramesTest extends ApiSuite {
+    private static final String BEGIN = "0c 00000000000009 ffffffff 02 0000 ";
+    private static final String WINDOW = "00000100" + "00010000";
+    private static final String ITEM = "0e 00000000000009 ";
+    private static final String END = "0f 00000000000009 ";
+
+    private final BlockingQueue<MessageStream> begun = new LinkedBlockingQueue<>();
+
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+
+    private static String hex(byte[] frame) {
+        return HexFormat.of().formatHex(frame);
+    }
+
+    private static ByteBuf frame(String hex) {
+        return Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex.replace(" ", "")));
+    }
+
+    private static ChannelInboundHandlerAdapter announcing() {
+        return new ChannelInboundHandlerAdapter() {
+            @Override
+            public void handlerAdded(ChannelHandlerContext context) {
+                ((RdmaChannel) context.channel()).host().announce0(4);
+            }
+        };
+    }
+
+    private RdmaChannel peerOf(RdmaServer server) {
+        return (RdmaChannel) done("connecting", bootstrap(announcing()).connect(server.localAddress()))
+                .channel();
+    }
+
+    /** Streams are not read; other requests are answered. */
+    private RdmaServer serverOfStreams() {
+        return RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {
+            if (message.isReadable()) {
+                exchange.reply(new byte[] {0x2a});
+            } else {
+                begun.add(exchange.stream());
+            }
+        });
+    }
+
+    private void stillServes(RdmaServer server) {
+        try (RdmaClient client = RdmaClient.builder().group(group).connect(host(), server.port())) {
+            assertThat(Patience.await("a reply", client.request(new byte[1]))).containsExactly(0x2a);
+        }
+    }
+
+    @Test
+    void theServersFramesAreAsDocumented() throws Exception {
+        try (RdmaServer server = serverOfStreams()) {
+            RdmaChannel peer = peerOf(server);
+            peer.writeAndFlush(frame(BEGIN));
+            assertThat(hex(inbox(peer).next())).isEqualTo("10" + "80000000000009" + WINDOW);
+            MessageStream stream = Patience.take("the stream", begun);
+            for (int i = 1; i <= 3; i++) {
+                stream.send(new byte[] {(byte) i});
+            }
+            stream.end();
+            peer.writeAndFlush(frame("10 00000000000009 00000001 00000001"));
+            assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "01");
+            peer.writeAndFlush(frame("10 00000000000009 00000000 00000001"));
+            peer.writeAndFlush(frame("10 00000000000009 00000001 00000000"));
+            assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "02");
+            peer.writeAndFlush(frame(ITEM + "68"));
+            peer.writeAndFlush(frame(END));
+            CompletableFuture<String> received = new CompletableFuture<>();
+            Thread.ofVirtual().start(() -> {
+                StringBuilder all = new StringBuilder();
+                stream.forEach(each -> all.append(new String(each, UTF_8)).append('.'));
+                received.complete(all.toString());
+            });
+            assertThat(Patience.await("the messages", received)).isEqualTo("h.");
+            peer.writeAndFlush(frame("10 00000000000009 00000001 00000001"));
+            assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "03");
+            assertThat(hex(inbox(peer).next())).isEqualTo("0f" + "80000000000009");
+            Patience.await("the end", stream.whenOver());
+            // What crosses the end is dropped.
+            peer.writeAndFlush(frame(ITEM + "68"));
+            peer.writeAndFlush(frame("10 00000000000009 00000001 00000001"));
+            peer.writeAndFlush(frame(END));
+            peer.writeAndFlush(frame("01 0000000000000a 68"));
+            assertThat(hex(inbox(peer).next())).isEqualTo("02" + "0000000000000a" + "2a");
+            done("closing", peer.close());
+        }
+    }
+
+    @Test
+    void theClientsFramesAreAsDocumented() {
+        try (Server server = listen(announcing());
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel accepted = server.next();
+            MessageStream stream = client.stream(new byte[] {7}, RequestOptions.DEFAULTS);
+            assertThat(hex(inbox(accepted).next())).isEqualTo("0c00000000000001" + "ffffffff" + "02" + "0000" + "07");
+            assertThat(hex(inbox(accepted).next())).isEqualTo("1000000000000001" + WINDOW);
+            stream.send(new byte[] {1});
+            stream.end();
+            accepted.writeAndFlush(frame("10 80000000000001 00000001 00000001"));
+            assertThat(hex(inbox(accepted).next())).isEqualTo("0e00000000000001" + "01");
+            assertThat(hex(inbox(accepted).next())).isEqualTo("0f00000000000001");
+            accepted.writeAndFlush(frame("0e 80000000000001 68"));
+            accepted.writeAndFlush(frame("0f 80000000000001"));
+            assertThat(stream).containsExactly(new byte[] {0x68});
+            MessageStream cancelled = client.stream(new byte[0], RequestOptions.DEFAULTS);
+            inbox(accepted).next();
+            inbox(accepted).next();
+            cancelled.cancel();
+            assertThat(hex(inbox(accepted).next())).isEqualTo("0800000000000002");
+            accepted.writeAndFlush(frame("0e 80000000000002 68"));
+            accepted.writeAndFlush(frame("0f 80000000000002"));
+            MessageStream flooded = client.stream(new byte[0], RequestOptions.DEFAULTS);
+            inbox(accepted).next();
+            for (int i = 0; i <= 256; i++) {
+                accepted.writeAndFlush(frame("0e 80000000000003"));
+            }
+            CompletableFuture<Void> over = flooded.whenOver();
+            Patience.until("the end", over::isDone);
+            assertThat(over.exceptionNow()).isInstanceOf(ConnectionException.class);
+            assertThat(client.lateReplies()).isPositive();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "0c 80000000000009 ffffffff 02 0000",
+                BEGIN + "; " + BEGIN,
+                END + "00",
+                "10 00000000000009 000000",
+                "10 00000000000009 00000000 00000000 00",
+                BEGIN + "; " + END + "; " + END,
+                BEGIN + "; " + END + "; " + ITEM + "68",
+                BEGIN + "; 10 00000000000009 7fffffff 00000001; 10 00000000000009 00000001 00000001",
+                BEGIN + "; 10 00000000000009 00000001 80000000",
+                // For requests that the handler does not accept as streams.
+                "0c 00000000000009 ffffffff 02 0000 01; 0c 0000000000000a ffffffff 02 0000 01; 0f 0000000000000a 01",
+            })
+    void aPeerThatBreaksTheRulesLosesItsConnection(String frames) {
+        try (RdmaServer server = serverOfStreams()) {
+            RdmaChannel peer = peerOf(server);
+            for (String each : frames.split(";")) {
+                peer.writeAndFlush(frame(each));
+            }
+            done("the end", peer.closeFuture());
+            MessageStream stream = begun.poll();
+            if (stream != null) {
+                CompletableFuture<Void> over = stream.whenOver();
+                Patience.until("the stream has failed", over::isDone);
+                assertThat(over.isCompletedExceptionally()).isTrue();
+            }
+            stillServes(server);
+        }
+    }
+
+    @Test
+    void creditHasABoundInMessagesAndInBytes() {
+        try (RdmaServer server = serverOfStreams()) {
+            for (int[] shape : new int[][] {{256, 0}, {2, 32 << 10}, {1, 1 << 20}, {65, 1000}, {66, 1000}}) {
+                RdmaChannel peer = peerOf(server);
+                peer.writeAndFlush(frame(BEGIN));
+                inbox(peer).next();
+                for (int i = 0; i < shape[0]; i++) {
+                    peer.writeAndFlush(Unpooled.wrappedBuffer(
+                            frame(ITEM), Unpooled.buffer(shape[1]).writeZero(shape[1])));
+                }
+                peer.writeAndFlush(frame("01 0000000000000a 68"));
+                assertThat(hex(inbox(peer).next()))
+                        .as("%d of %d", shape[0], shape[1])
+                        .isEqualTo("020000000000000a2a");
+                for (int i = 0; shape[0] == 65 && i < 1; i++) {
+                    peer.writeAndFlush(Unpooled.wrappedBuffer(
+                            frame(ITEM), Unpooled.buffer(1000).writeZero(1000)));
+                }
+                peer.writeAndFlush(frame(ITEM));
+                done("one message more ends it", peer.closeFuture());
+            }
+            stillServes(server);
+        }
+    }
+
+    /** A stream that no handler accepts gives no credit. */
+    @Test
+    void messagesForAHandlerThatDoesNotAcceptThemAreRefused() {
+        try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {
+            if (message.isReadable()) {
+                exchange.reply(new byte[] {0x2a});
+            }
+        })) {
+            RdmaChannel peer = peerOf(server);
+            peer.writeAndFlush(frame(BEGIN));
+            peer.writeAndFlush(frame(ITEM));
+            done("the end", peer.closeFuture());
+            stillServes(server);
+        }
+    }
+
+    @Test
+    void randomFramesHarmNobody() {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        int[] kinds = {8, 12, 12, 12, 14, 14, 15, 16, 16};
+        try (RdmaServer server = serverOfStreams()) {
+            for (int i = 0; i < 40; i++) {
+                RdmaChannel peer = peerOf(server);
+                for (int j = 0; j < 40 && peer.isActive(); j++) {
+                    int kind = kinds[random.nextInt(kinds.length)];
+                    ByteBuf sent = Unpooled.buffer()
+                            .writeLong(
+                                    (long) kind << 56 | (random.nextInt(20) == 0 ? 1L << 55 : 0) | random.nextInt(5));
+                    switch (kind) {
+                        case 12 ->
+                            sent.writeInt(random.nextInt(4) == 0 ? 1000 : -1)
+                                    .writeByte(2)
+                                    .writeShort(0);
+                        case 14 -> sent.writeZero(random.nextInt(3000));
+                        case 16 -> sent.writeInt(random.nextInt(1000)).writeInt(random.nextInt(100_000));
+                        default -> {}
+                    }
+                    if (random.nextInt(30) == 0) {
+                        sent.writeByte(1);
+                    }
+                    peer.writeAndFlush(sent);
+                    MessageStream stream = begun.poll();
+                    if (stream != null) {
+                        switch (random.nextInt(4)) {
+                            case 0 -> stream.end();
+                            case 1 -> stream.cancel();
+                            default -> stream.send(new byte[random.nextInt(3000)]);
+                        }
+                    }
+                }
+                done("closing", peer.close());
+                stillServes(server);
+            }
+            List<MessageStream> all = new ArrayList<>();
+            begun.drainTo(all);
+            for (MessageStream each : all) {
+                CompletableFuture<Void> over = each.whenOver();
+                Patience.until("it is over", over::isDone);
+            }
+        }
+    }
+}
