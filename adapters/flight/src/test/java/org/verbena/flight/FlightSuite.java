@@ -3,7 +3,9 @@ package org.verbena.flight;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.grpc.ManagedChannel;
+import io.grpc.ManagedChannelBuilder;
 import io.grpc.Server;
+import io.grpc.ServerBuilder;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -70,6 +72,16 @@ public abstract class FlightSuite {
         return "127.0.0.1";
     }
 
+    /** Serves gRPC. */
+    protected ServerBuilder<?> newServer(InetSocketAddress address, RdmaEventLoopGroup loops) {
+        return VerbenaGrpc.server(address, loops);
+    }
+
+    /** Connects to the server. */
+    protected ManagedChannelBuilder<?> newChannel(int port, RdmaEventLoopGroup loops) {
+        return VerbenaGrpc.channel(host(), port, loops);
+    }
+
     /** How many batches of rows go each way. */
     protected int batches() {
         return 20;
@@ -79,13 +91,13 @@ public abstract class FlightSuite {
     @SuppressWarnings("deprecation") // the only way to create a service has a parameter of a deprecated type
     void connect() throws Exception {
         group = new RdmaEventLoopGroup(provider(), 2);
-        server = VerbenaGrpc.server(new InetSocketAddress(host(), 0), group)
+        server = newServer(new InetSocketAddress(host(), 0), group)
                 .addService(
                         FlightGrpcUtils.createFlightService(memory, new Producer(), ServerAuthHandler.NO_OP, executor))
                 .maxInboundMessageSize(Integer.MAX_VALUE)
                 .build()
                 .start();
-        channel = VerbenaGrpc.channel(host(), server.getPort(), group)
+        channel = newChannel(server.getPort(), group)
                 .usePlaintext()
                 .maxInboundMessageSize(Integer.MAX_VALUE)
                 .build();

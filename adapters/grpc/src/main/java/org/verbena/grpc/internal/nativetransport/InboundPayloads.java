@@ -3,6 +3,7 @@ package org.verbena.grpc.internal.nativetransport;
 import io.grpc.internal.ReadableBuffer;
 import io.grpc.internal.ReadableBuffers;
 import io.netty.buffer.ByteBuf;
+import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.verbena.transport.buffer.BufferPoolOptions;
 
@@ -32,6 +33,6 @@ final class InboundPayloads {
         }
         byte[] copy = new byte[lengthBytes];
         from.readBytes(copy);
-        return ReadableBuffers.wrap(copy);
+        return ReadableBuffers.wrap(ByteBuffer.wrap(copy)); // of arrays gRPC gives deserializers no ByteBuffer
     }
 }

@@ -90,7 +90,13 @@ final class NativeClientStream extends AbstractClientStream {
                 sending(frame.readableBytes());
             }
             transport.execute(
-                    Outgoing.data(transport, state.flow, (OutboundBuffer) frame, endOfStream, messages), flush);
+                    Outgoing.data(
+                            transport,
+                            state.flow,
+                            frame == null ? null : OutboundBuffer.of(frame),
+                            endOfStream,
+                            messages),
+                    flush);
         }
 
         @Override

@@ -64,7 +64,7 @@ final class NativeServerStream extends AbstractServerStream {
         @Override
         public void writeFrame(WritableBuffer frame, boolean flush, int messages) {
             sending(frame.readableBytes());
-            transport.execute(Outgoing.data(transport, state.flow, (OutboundBuffer) frame, false, messages), flush);
+            transport.execute(Outgoing.data(transport, state.flow, OutboundBuffer.of(frame), false, messages), flush);
         }
 
         @Override

@@ -45,6 +45,21 @@ final class OutboundBuffer implements WritableBuffer {
         };
     }
 
+    /**
+     * What gRPC's framer gives the transport, which is one of these unless something puts buffers of its own into it.
+     *
+     * @throws UnsupportedOperationException if it is not; it has been released
+     */
+    static OutboundBuffer of(WritableBuffer frame) {
+        if (frame instanceof OutboundBuffer own) {
+            return own;
+        }
+        frame.release();
+        throw new UnsupportedOperationException(
+                "a message was put into gRPC's framer as " + frame.getClass().getName()
+                        + ", which only HTTP/2 sends: for Arrow Flight leave arrow.flight.enable_zero_copy_write off");
+    }
+
     /** Whether it is copied behind other frames. */
     boolean isShort() {
         return array != null;

@@ -21,6 +21,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.verbena.transport.spi.Patience;
 
 /** Listeners of gRPC's transports that write down what they get. */
@@ -62,12 +63,23 @@ final class Recorders {
         final BlockingQueue<byte[]> messages = new LinkedBlockingQueue<>();
         final AtomicInteger readies = new AtomicInteger();
 
+        /** The program's deserializer. */
+        volatile Function<InputStream, byte[]> parser = OfStream::parse;
+
+        private static byte[] parse(InputStream message) {
+            try {
+                return message.readAllBytes();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
         @Override
         public void messagesAvailable(MessageProducer producer) {
             InputStream next = producer.next();
             while (next != null) {
                 try (InputStream message = next) {
-                    messages.add(message.readAllBytes());
+                    messages.add(parser.apply(message));
                 } catch (IOException e) {
                     throw new UncheckedIOException(e);
                 }
