@@ -24,6 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.RequestOptions;
+import org.verbena.api.client.Target;
 import org.verbena.api.service.MessageStream;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
@@ -235,7 +236,7 @@ public abstract class MessageStreamSuite extends ApiSuite {
             Collector collector = new Collector(0);
             wrong.messages().subscribe(collector);
             collector.subscription.join().request(0);
-            assertThat(failureOf(collector.end)).isNotNull();
+            assertThat(failureOf(collector.end)).isInstanceOf(IllegalArgumentException.class);
         }
     }
 
@@ -455,6 +456,94 @@ public abstract class MessageStreamSuite extends ApiSuite {
             stream.end();
             assertThat(all(stream)).isEmpty();
             assertThat(Patience.await("the shutdown", ended)).isTrue();
+        }
+    }
+
+    /** Whatever is under way when the server ends, at either end. */
+    @Test
+    void allEndsWithTheConnection() {
+        int count = 50;
+        AtomicInteger running = new AtomicInteger();
+        MessageHandler handler = (exchange, message) -> {
+            running.incrementAndGet();
+            try {
+                ECHO.onMessage(exchange, message);
+            } finally {
+                running.decrementAndGet();
+            }
+        };
+        RdmaServer server = blocking(handler);
+        try (RdmaClient client = clientOf(server)) {
+            List<MessageStream> streams = new ArrayList<>();
+            List<CompletableFuture<Void>> sends = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                MessageStream stream = client.stream(new byte[0], DEFAULTS);
+                streams.add(stream);
+                for (int j = 0; j < i; j++) {
+                    sends.add(stream.send(new byte[i * 100]));
+                }
+            }
+            MessageStream last = streams.getLast();
+            byte[] first = last.iterator().next();
+            assertThat(first).hasSize((count - 1) * 100);
+            server.close();
+            for (MessageStream stream : streams) {
+                assertThat(failure(stream)).isInstanceOf(ConnectionException.class);
+            }
+            Patience.until("all sends are done", () -> sends.stream().allMatch(CompletableFuture::isDone));
+            assertThat(failureOf(last.whenWritable())).isInstanceOf(ConnectionException.class);
+            Patience.until("all handlers have ended", () -> running.get() == 0);
+        }
+    }
+
+    @Test
+    void aStreamWaitsForAConnection() {
+        int port = lastingPort();
+        try (RdmaClient client = RdmaClient.builder()
+                .group(group)
+                .target(Target.of(host(), port))
+                .start()) {
+            MessageStream given = client.stream(new byte[0], DEFAULTS);
+            CompletableFuture<Void> dropped = given.send(bytes("x"));
+            given.cancel();
+            assertThat(failure(given)).isInstanceOf(CancellationException.class);
+            assertThat(failureOf(dropped)).isInstanceOf(CancellationException.class);
+            MessageStream stream = client.stream(new byte[0], DEFAULTS);
+            List<CompletableFuture<Void>> sends = List.of(stream.send(bytes("a")), stream.send(bytes("b")));
+            stream.end();
+            try (RdmaServer server =
+                    RdmaServer.builder().group(group).virtualThreads(true).bind(host(), port, ECHO)) {
+                assertThat(all(stream)).containsExactly("a", "b");
+                sends.forEach(each -> Patience.await("a send", each));
+                assertThat(server.port()).isEqualTo(port);
+            }
+        }
+    }
+
+    /** Its handler runs as long as it wants, and so do the others that take turns. */
+    @Test
+    void streamsDoNotTakeTurnsWithRequests() {
+        MessageHandler either = (exchange, message) -> {
+            if (message.isReadable()) {
+                exchange.reply(new byte[0]);
+            } else {
+                ECHO.onMessage(exchange, message);
+            }
+        };
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .virtualThreads(true)
+                        .orderedHandlers(true)
+                        .bind(host(), 0, either);
+                RdmaClient client = clientOf(server);
+                MessageStream stream = client.stream(new byte[0], DEFAULTS)) {
+            stream.send(bytes("a"));
+            for (int i = 0; i < 2000; i++) {
+                client.request(new byte[1]);
+            }
+            Patience.await("a request", client.request(new byte[1]));
+            stream.end();
+            assertThat(all(stream)).containsExactly("a");
         }
     }
 

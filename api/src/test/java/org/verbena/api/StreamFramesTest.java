@@ -47,6 +47,11 @@ class StreamFramesTest extends ApiSuite {
     private static ChannelInboundHandlerAdapter announcing() {
         return new ChannelInboundHandlerAdapter() {
             @Override
+            public boolean isSharable() {
+                return true;
+            }
+
+            @Override
             public void handlerAdded(ChannelHandlerContext context) {
                 ((RdmaChannel) context.channel()).host().announce0(4);
             }
@@ -148,6 +153,32 @@ class StreamFramesTest extends ApiSuite {
             Patience.until("the end", over::isDone);
             assertThat(over.exceptionNow()).isInstanceOf(ConnectionException.class);
             assertThat(client.lateReplies()).isPositive();
+        }
+    }
+
+    /** The first server is leaving and has not begun with it: it goes on with the next, with all that there is. */
+    @Test
+    void aStreamThatWasNotBegunGoesOnElsewhere() {
+        try (Server server = listen(announcing());
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel leaving = server.next();
+            MessageStream stream = client.stream(new byte[] {7}, RequestOptions.DEFAULTS.withKey("any"));
+            CompletableFuture<Void> sent = stream.send(new byte[] {1});
+            inbox(leaving).next();
+            inbox(leaving).next();
+            leaving.writeAndFlush(frame("0a 00000000000001 01"));
+            RdmaChannel next = server.next();
+            assertThat(hex(inbox(next).next())).startsWith("0c00000000000001").endsWith("07");
+            assertThat(hex(inbox(next).next())).isEqualTo("1000000000000001" + WINDOW);
+            stream.end();
+            next.writeAndFlush(frame("10 80000000000001 00000001 00000001"));
+            assertThat(hex(inbox(next).next())).isEqualTo("0e00000000000001" + "01");
+            assertThat(hex(inbox(next).next())).isEqualTo("0f00000000000001");
+            next.writeAndFlush(frame("0f 80000000000001"));
+            Patience.await("the message", sent.thenApply(none -> 1));
+            Patience.await("the end", stream.whenOver());
         }
     }
 

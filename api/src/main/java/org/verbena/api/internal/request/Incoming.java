@@ -151,13 +151,26 @@ public final class Incoming {
         private final ItemStream messages = ItemStream.ofHandler(
                 () -> sendFailure(new CancellationException("the handler has given up the stream")));
 
-        /** Why it fails here; null if it ends as it should. Written before it is over. */
-        private volatile @Nullable Throwable failure = new CancellationException("this end has refused the stream");
+        // Written before it is over.
+        /** Whether it ends as it should. */
+        private volatile boolean answered;
+
+        /** Why it fails, if this end knows more of it. */
+        private volatile @Nullable Throwable failure;
+
+        private @Nullable Throwable outcome() {
+            Throwable cause = failure;
+            return answered
+                    ? null
+                    : state.get() == CANCELLED
+                            ? cancellation("stream")
+                            : cause == null ? new CancellationException("this end has refused the stream") : cause;
+        }
 
         @Override
         public void end0() {
             if (finish()) {
-                failure = null;
+                answered = true;
                 messenger.outgoing().streamEnd(correlation);
                 over();
             }
@@ -443,7 +456,7 @@ public final class Incoming {
         StreamOwner owner = stream;
         if (owner != null) {
             messenger.streams().over(this);
-            owner.messages.ended(state.get() == CANCELLED ? cancellation("stream") : owner.failure);
+            owner.messages.ended(owner.outcome());
         }
     }
 
@@ -451,6 +464,7 @@ public final class Incoming {
     private void endStream(@Nullable Throwable cause) {
         StreamOwner owner = stream;
         if (owner != null) {
+            owner.answered = cause == null;
             owner.failure = cause;
         }
     }

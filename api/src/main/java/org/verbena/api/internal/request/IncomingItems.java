@@ -58,21 +58,12 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
 
     private boolean forgotten;
 
-    // In turns, or by the loop that has them.
-    private boolean opened;
-    private long grantedMessages;
-    private long grantedBytes;
+    /** Whether the subscriber knows the end. In turns. */
     private boolean completed;
 
     IncomingItems(ItemStream stream, boolean accepted) {
         this.stream = stream;
         this.accepted = accepted;
-    }
-
-    void begin0() {
-        opened = false;
-        grantedMessages = 0;
-        grantedBytes = 0;
     }
 
     /** Returns whether it had not been accepted before. */
@@ -85,12 +76,12 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     // ---- from the peer
 
     /** Takes the credit for a message; false if there is none. */
-    boolean take0(int bytes) {
-        if (peerEnded || grantedMessages == 0 || grantedBytes <= 0) {
+    boolean take0(ItemStream.Place here, int bytes) {
+        if (peerEnded || here.grantedMessages == 0 || here.grantedBytes <= 0) {
             return false;
         }
-        grantedMessages--;
-        grantedBytes -= bytes;
+        here.grantedMessages--;
+        here.grantedBytes -= bytes;
         return true;
     }
 
@@ -161,8 +152,8 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     private void grant0(ItemStream.Place here) {
         long messages;
         long bytes;
-        if (!opened) {
-            opened = true;
+        if (!here.opened) {
+            here.opened = true;
             messages = WINDOW_MESSAGES;
             bytes = WINDOW_BYTES;
         } else if (isCreditDue()) {
@@ -171,8 +162,8 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
         } else {
             return;
         }
-        grantedMessages += messages;
-        grantedBytes += bytes;
+        here.grantedMessages += messages;
+        here.grantedBytes += bytes;
         ByteBuf credit = Unpooled.buffer(Frames.CREDIT_BYTES).writeInt((int) messages);
         here.write0(Frames.ITEM_CREDIT, credit.writeInt((int) bytes));
         here.messenger().outgoing().flush();

@@ -20,6 +20,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.VirtualNotifier;
 import org.verbena.api.service.MessageStream;
+import org.verbena.transport.ConnectionException;
 
 /**
  * One end of a stream. All its work is done in turns, of which there is one at a time: on the loop of the connection
@@ -44,16 +45,54 @@ public final class ItemStream implements MessageStream {
     }
 
     /**
-     * A stream's place on a connection.
-     *
-     * @param number of the frames that it sends
+     * A stream's place on a connection, and the credit that both ends have there. A client's stream that gets another
+     * place begins there with none. On its loop only.
      */
-    record Place(Messenger messenger, long number, Owner owner) {
+    static final class Place {
+        private final Messenger messenger;
+        private final long number;
+        private final Owner owner;
+
+        /** What this end may send. */
+        long creditMessages;
+
+        long creditBytes;
+
+        /** Whether this end has sent its last. */
+        boolean ended;
+
+        /** Whether the peer has had credit. */
+        boolean opened;
+
+        /** What the peer may send. */
+        long grantedMessages;
+
+        long grantedBytes;
+
+        /**
+         * Creates one.
+         *
+         * @param number of the frames that it sends
+         */
+        Place(Messenger messenger, long number, Owner owner) {
+            this.messenger = messenger;
+            this.number = number;
+            this.owner = owner;
+        }
+
+        Messenger messenger() {
+            return messenger;
+        }
+
+        Owner owner() {
+            return owner;
+        }
+
         private EventLoop loop() {
             return messenger.channel().eventLoop();
         }
 
-        /** Writes a frame without which the stream cannot go on. On the loop. */
+        /** Writes a frame without which the stream cannot go on. */
         Future<Void> write0(int kind, ByteBuf payload) {
             Future<Void> sent = messenger.outgoing().write(kind, number, payload);
             sent.addListener(done -> {
@@ -77,6 +116,9 @@ public final class ItemStream implements MessageStream {
 
     /** How often a turn was asked for. Who raises it from 0 sees to it that there is one. */
     private final AtomicInteger wakes = new AtomicInteger();
+
+    /** Why it was given up before it had begun; null for another reason. */
+    private volatile @Nullable Throwable broken;
 
     // Written once, the failure first. Read by any thread.
     private volatile @Nullable Throwable failure;
@@ -107,8 +149,6 @@ public final class ItemStream implements MessageStream {
 
     /** Its request begins, on a connection where nothing of it is known. On the loop. */
     void begin0(Place here) {
-        outgoing.begin0();
-        incoming.begin0();
         place = here;
         wake();
     }
@@ -152,8 +192,12 @@ public final class ItemStream implements MessageStream {
                 return;
             }
             boolean isOver = over;
-            outgoing.turn0(here, isOver);
-            incoming.turn0(here, isOver);
+            try {
+                outgoing.turn0(here, isOver);
+                incoming.turn0(here, isOver);
+            } catch (Throwable thrown) { // for want of memory: there must be further turns
+                breakOff(thrown);
+            }
             seen = wakes.addAndGet(-seen);
         } while (seen != 0);
     }
@@ -162,7 +206,8 @@ public final class ItemStream implements MessageStream {
 
     /** A message has arrived; takes ownership of it. On the loop. */
     void item0(long correlation, ByteBuf message) {
-        if (!incoming.take0(message.readableBytes())) {
+        Place here = place;
+        if (here == null || !incoming.take0(here, message.readableBytes())) {
             message.release();
             throw Frames.breach(Frames.ITEM, correlation, "came without credit, or after the end");
         }
@@ -206,14 +251,15 @@ public final class ItemStream implements MessageStream {
         if (here != null) {
             here.owner().breakOff(cause);
         } else {
-            LOG.debug("a stream fails before it has begun", cause);
+            broken = cause;
             cancel();
         }
     }
 
     /** The peer takes more. On the loop. */
     void credit0(long correlation, long messages, long bytes) {
-        if (!outgoing.credit0(messages, bytes)) {
+        Place here = place;
+        if (here != null && !OutgoingItems.credit0(here, messages, bytes)) {
             throw Frames.breach(Frames.ITEM_CREDIT, correlation, "gives more credit than there can be");
         }
         wake();
@@ -244,14 +290,16 @@ public final class ItemStream implements MessageStream {
             if (over) {
                 return;
             }
-            failure = cause;
+            Throwable early = broken;
+            failure = cause instanceof CancellationException && early != null ? early : cause;
             over = true;
         }
         incoming.forget();
-        if (cause == null) {
+        Throwable why = failure;
+        if (why == null) {
             outcome.trySuccess(null);
         } else {
-            outcome.tryFailure(cause);
+            outcome.tryFailure(why);
         }
         wakeReader();
         wake();
@@ -273,7 +321,8 @@ public final class ItemStream implements MessageStream {
         Throwable shown = thrown instanceof ExecutionException && inner != null ? inner : thrown;
         return cause != null
                 && (cause.equals(shown)
-                        || (cause instanceof CancellationException && shown instanceof CancellationException));
+                        || (cause instanceof CancellationException && shown instanceof CancellationException)
+                        || (cause instanceof ConnectionException && shown instanceof ConnectionException));
     }
 
     /** Why nothing more can be done with it. */

@@ -1,6 +1,7 @@
 package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.util.ArrayList;
@@ -35,19 +36,8 @@ final class OutgoingItems {
 
     private volatile boolean awaited;
 
-    // In turns, or by the loop that has them.
-    private long creditMessages;
-    private long creditBytes;
-    private boolean ended;
-
     OutgoingItems(ItemStream stream) {
         this.stream = stream;
-    }
-
-    void begin0() {
-        creditMessages = 0;
-        creditBytes = 0;
-        ended = false;
     }
 
     /** Takes ownership of the message. One that is expected is sent in any case. Any thread. */
@@ -104,22 +94,22 @@ final class OutgoingItems {
     }
 
     /** Returns whether there can be so much. */
-    boolean credit0(long messages, long bytes) {
-        creditMessages += messages;
-        creditBytes += bytes;
-        return creditMessages <= MOST_CREDIT && creditBytes <= MOST_CREDIT;
+    static boolean credit0(ItemStream.Place here, long messages, long bytes) {
+        here.creditMessages += messages;
+        here.creditBytes += bytes;
+        return here.creditMessages <= MOST_CREDIT && here.creditBytes <= MOST_CREDIT;
     }
 
     void turn0(ItemStream.@Nullable Place here, boolean isOver) {
         boolean wrote = false;
         for (Item next = waiting.peek(); next != null; next = waiting.peek()) {
-            if (isOver || ended) {
+            if (isOver || (here != null && here.ended)) {
                 waiting.remove();
                 drop(next);
-            } else if (here != null && creditMessages > 0 && creditBytes > 0) {
+            } else if (here != null && here.creditMessages > 0 && here.creditBytes > 0) {
                 waiting.remove();
-                creditMessages--;
-                creditBytes -= next.bytes;
+                here.creditMessages--;
+                here.creditBytes -= next.bytes;
                 write0(here, next);
                 wrote = true;
             } else {
@@ -129,8 +119,8 @@ final class OutgoingItems {
         if (wrote && here != null) {
             here.messenger().outgoing().flush();
         }
-        if (here != null && !isOver && !ended && ending && waiting.isEmpty()) {
-            ended = true;
+        if (here != null && !isOver && !here.ended && ending && waiting.isEmpty()) {
+            here.ended = true;
             here.owner().end0();
         }
         if (awaited && (isOver || ending || !limit.isHalfFull())) {
@@ -150,7 +140,7 @@ final class OutgoingItems {
     }
 
     private void drop(Item item) {
-        item.message.release();
+        ReferenceCountUtil.safeRelease(item.message); // which its program may have released, too
         giveBack(item.bytes);
         item.sent.tryFailure(refusal());
     }

@@ -37,7 +37,8 @@ final class ReceivedItems implements Iterator<byte[]> {
             return null;
         }
         try {
-            return ByteBufUtil.getBytes(message);
+            // Most are copies that nobody else has.
+            return ByteBufUtil.getBytes(message, message.readerIndex(), message.readableBytes(), false);
         } finally {
             message.release();
         }

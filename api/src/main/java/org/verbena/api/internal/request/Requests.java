@@ -537,7 +537,7 @@ public final class Requests {
 
         @Override
         public void breakOff(Throwable cause) {
-            if (tryFailure(refusesOnlyIt(cause) ? cause : begun(cause))) {
+            if (tryFailure(cause instanceof ConnectionException ? begun(cause) : cause)) {
                 onLoop(this::giveUp0);
             }
         }

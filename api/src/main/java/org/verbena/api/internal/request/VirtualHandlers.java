@@ -117,13 +117,13 @@ public final class VirtualHandlers {
 
     /** Its handler may take long, so its message does not stay in memory that the connection receives into. */
     private void startStream(Incoming incoming, ByteBuf message) {
-        streams.incrementAndGet();
         ByteBuf copy;
         try {
             copy = Unpooled.wrappedBuffer(ByteBufUtil.getBytes(message));
         } finally {
             message.release();
         }
+        streams.incrementAndGet();
         startNow(new Work(this, incoming, copy, copy.readableBytes()));
     }
 
