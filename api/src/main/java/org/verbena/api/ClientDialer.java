@@ -152,7 +152,7 @@ final class ClientDialer implements Dialer {
     private Serving serving(RdmaChannel channel) {
         RdmaProvider carrier = Objects.requireNonNull(LoopGroup.providerOf(channel.eventLoop()));
         return new Serving(
-                Exchange.handlerOf(how.handler),
+                Exchange.handlerOf(how.handler, List.of()),
                 how.virtualThreads,
                 false,
                 false,

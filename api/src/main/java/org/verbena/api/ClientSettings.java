@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.client.ClientInterceptor;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.client.Target;
 import org.verbena.api.internal.client.Backoff;
@@ -27,6 +28,7 @@ final class ClientSettings {
 
     final Map<ChannelOption<?>, Object> options = new LinkedHashMap<>();
     final List<Consumer<ClientState>> stateListeners = new ArrayList<>();
+    final List<ClientInterceptor> interceptors = new ArrayList<>();
     String provider = ProviderChoice.configured();
     CompletionLoopOptions loopOptions = CompletionLoopOptions.DEFAULTS;
 
@@ -67,6 +69,7 @@ final class ClientSettings {
         ClientSettings copy = new ClientSettings();
         copy.options.putAll(options);
         copy.stateListeners.addAll(stateListeners);
+        copy.interceptors.addAll(interceptors);
         copy.provider = provider;
         copy.loopOptions = loopOptions;
         copy.sharedGroup = sharedGroup;
@@ -109,6 +112,7 @@ final class ClientSettings {
                 maxAgeNanos,
                 pendingBounds,
                 new CallPlan(idempotent, hedgeNanos, retries, false, 0),
-                stateListeners);
+                stateListeners,
+                interceptors);
     }
 }

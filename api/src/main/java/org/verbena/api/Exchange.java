@@ -4,8 +4,10 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.request.Incoming;
 import org.verbena.api.internal.request.Serving;
@@ -24,16 +26,28 @@ public final class Exchange {
         this.incoming = incoming;
     }
 
-    /** A program's handler as connections call it. */
-    static Serving.Handler handlerOf(MessageHandler handler) {
-        boolean hasMethods = handler instanceof Methods;
+    /** A program's handler as connections call it, with what stands around it, the outermost first. */
+    static Serving.Handler handlerOf(MessageHandler handler, List<ServerInterceptor> interceptors) {
+        MessageHandler requests = handler instanceof Methods ? handler : withoutMethods(handler);
+        for (ServerInterceptor each : interceptors.reversed()) {
+            MessageHandler next = requests;
+            requests = (exchange, message) -> each.onRequest(exchange, message, next);
+        }
+        MessageHandler outermost = requests;
         return (incoming, message) -> {
-            Exchange exchange = incoming.seenAs(Exchange.class, Exchange::new);
-            if (!hasMethods && exchange.method() != null) { // its message is not for a handler of messages
+            MessageHandler first = incoming.isRequest() ? outermost : handler;
+            first.onMessage(incoming.seenAs(Exchange.class, Exchange::new), message);
+        };
+    }
+
+    /** The message of a call is not for a handler of messages. */
+    private static MessageHandler withoutMethods(MessageHandler handler) {
+        return (exchange, message) -> {
+            if (exchange.method() == null) {
+                handler.onMessage(exchange, message);
+            } else {
                 exchange.refuse(RequestException.Refused.Reason.UNKNOWN, "this end has no methods");
-                return;
             }
-            handler.onMessage(exchange, message);
         };
     }
 
@@ -46,8 +60,13 @@ public final class Exchange {
         return incoming.isRequest();
     }
 
-    /** The names of the method that is asked for; null for requests that name none, and for messages. */
-    @Nullable String method() {
+    /**
+     * Returns what the request calls.
+     *
+     * @return service and method, as {@code orders/place}, which this end need not have; null for a request without a
+     *     method, and for a message
+     */
+    public @Nullable String method() {
         return incoming.headers().method();
     }
 
@@ -188,8 +207,8 @@ public final class Exchange {
     }
 
     /**
-     * Returns the timeout for a request that the handler sends in order to answer this one: the remaining time of this
-     * one.
+     * Returns the timeout for a request that is sent in order to answer this one: the remaining time of this one.
+     * Requests that the handler sends on its own thread have that limit anyway.
      *
      * <pre>{@code
      * byte[] part = backend.request(question, exchange.remaining(Duration.ofSeconds(5))).get();
@@ -226,6 +245,19 @@ public final class Exchange {
      */
     public void onCancel(Runnable action) {
         incoming.onCancel(Objects.requireNonNull(action, "the action is null"));
+    }
+
+    /**
+     * Runs an action when the request has its answer, or nobody waits for that any more: once, on the thread that
+     * answers it or on the connection's event loop; it must not block. What it throws is logged. Several actions run in
+     * the reverse of the order in which they were added. One that is added after the end never runs, nor does one for a
+     * message that is not a request.
+     *
+     * @param action gets null for a reply; else what the handler has failed with, {@link RequestException.Refused} for
+     *     a refusal, or a {@link java.util.concurrent.CancellationException} if the request was cancelled
+     */
+    public void onEnd(Consumer<@Nullable Throwable> action) {
+        incoming.onEnd(Objects.requireNonNull(action, "the action is null"));
     }
 
     /**

@@ -16,6 +16,9 @@ import org.verbena.transport.SendLimitException;
 /**
  * Sends messages and requests. A program that names this type where it needs no more of an {@link RdmaClient} can be
  * tested with another one, which has no network. {@link RdmaClient} says what its types and threads are.
+ *
+ * <p>A request that a handler sends on the thread on which it was called gets no more time than the handler's own
+ * request {@linkplain Exchange#remainingNanos has left}, whatever its timeout.
  */
 public interface MessageClient extends AutoCloseable {
     /**

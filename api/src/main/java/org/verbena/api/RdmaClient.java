@@ -13,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.client.ClientInterceptor;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.client.RequestOptions;
 import org.verbena.api.client.Target;
@@ -20,15 +21,14 @@ import org.verbena.api.internal.client.Backoff;
 import org.verbena.api.internal.client.CallPlan;
 import org.verbena.api.internal.client.Connected;
 import org.verbena.api.internal.client.Links;
+import org.verbena.api.internal.client.Operations;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.RdmaEventLoop;
-import org.verbena.api.internal.request.Headers;
 import org.verbena.api.internal.request.ItemStream;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ShortForm;
-import org.verbena.api.internal.request.StreamOperation;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.api.queuepair.QueuePairExchangeAddress;
@@ -74,6 +74,7 @@ import org.verbena.transport.provider.ProviderSet;
  */
 public final class RdmaClient implements MessageClient {
     private final Links links;
+    private final Operations operations;
     private final ClientDialer dialer;
     private final long requestTimeoutNanos;
 
@@ -86,6 +87,7 @@ public final class RdmaClient implements MessageClient {
     private RdmaClient(ClientSettings how, String name) {
         dialer = new ClientDialer(how);
         links = new Links(name, dialer, how.linking());
+        operations = new Operations(links);
         dialer.begin(links);
         requestTimeoutNanos = how.requestTimeoutNanos;
     }
@@ -142,80 +144,78 @@ public final class RdmaClient implements MessageClient {
 
     @Override
     public Future<Void> send(ByteBuf message) {
-        return links.start(Operation.SEND, message, requestTimeoutNanos);
+        return operations.start(Operation.SEND, message, requestTimeoutNanos);
     }
 
     @Override
     public CompletableFuture<Void> send(byte[] message) {
-        return links.start(Operation.SEND, message, requestTimeoutNanos);
+        return operations.start(Operation.SEND, message, requestTimeoutNanos);
     }
 
     @Override
     public CompletableFuture<Void> send(ByteBuffer message) {
-        return links.start(Operation.SEND, message, requestTimeoutNanos);
+        return operations.start(Operation.SEND, message, requestTimeoutNanos);
     }
 
     @Override
     public Future<ByteBuf> request(ByteBuf message) {
-        return links.start(Operation.REQUEST, message, requestTimeoutNanos);
+        return operations.start(Operation.REQUEST, message, requestTimeoutNanos);
     }
 
     @Override
     public Future<ByteBuf> request(ByteBuf message, Duration timeout) {
-        return links.start(Operation.REQUEST, message, ShortForm.positive("timeout", timeout));
+        return operations.start(Operation.REQUEST, message, ShortForm.positive("timeout", timeout));
     }
 
     @Override
     public Future<ByteBuf> request(ByteBuf message, RequestOptions options) {
-        return links.start(message, options);
+        return operations.start(message, options);
     }
 
     @Override
     public CompletableFuture<byte[]> request(byte[] message) {
-        return links.start(Operation.REQUEST_BYTES, message, requestTimeoutNanos);
+        return operations.start(Operation.REQUEST_BYTES, message, requestTimeoutNanos);
     }
 
     @Override
     public CompletableFuture<byte[]> request(byte[] message, Duration timeout) {
-        return links.start(Operation.REQUEST_BYTES, message, ShortForm.positive("timeout", timeout));
+        return operations.start(Operation.REQUEST_BYTES, message, ShortForm.positive("timeout", timeout));
     }
 
     @Override
     public CompletableFuture<byte[]> request(byte[] message, RequestOptions options) {
-        return links.start(message, options);
+        return operations.start(message, options);
     }
 
     @Override
     public CompletableFuture<ByteBuffer> request(ByteBuffer message) {
-        return links.start(Operation.REQUEST_BUFFER, message, requestTimeoutNanos);
+        return operations.start(Operation.REQUEST_BUFFER, message, requestTimeoutNanos);
     }
 
     @Override
     public CompletableFuture<ByteBuffer> request(ByteBuffer message, Duration timeout) {
-        return links.start(Operation.REQUEST_BUFFER, message, ShortForm.positive("timeout", timeout));
+        return operations.start(Operation.REQUEST_BUFFER, message, ShortForm.positive("timeout", timeout));
     }
 
     @Override
     public CompletableFuture<ByteBuffer> request(ByteBuffer message, RequestOptions options) {
-        return links.start(message, options);
+        return operations.start(message, options);
     }
 
     @Override
     public CompletableFuture<Reply<byte[]>> requestReply(byte[] message, RequestOptions options) {
-        return links.startReply(message, options);
+        return operations.startReply(message, options);
     }
 
     @Override
     public <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions options) {
-        return links.call(method, request, options);
+        return operations.call(method, request, options);
     }
 
     @Override
     public MessageStream stream(ByteBuf message, RequestOptions options) {
-        boolean limited = options.timeout() != null;
         ItemStream stream = ItemStream.ofClient();
-        StreamOperation operation = new StreamOperation(Headers.of(options.metadata()), stream, limited);
-        return stream.begun(links.startOnce(operation, message, options));
+        return stream.begun(operations.stream(stream, message, options));
     }
 
     @Override
@@ -441,6 +441,18 @@ public final class RdmaClient implements MessageClient {
          */
         public Builder onMessage(MessageHandler value) {
             settings.handler = Objects.requireNonNull(value, "the handler is null");
+            return this;
+        }
+
+        /**
+         * Calls an interceptor before each request. Can be called more than once: interceptors see a request in the
+         * order in which they were added, and its end in the reverse.
+         *
+         * @param interceptor sees each request
+         * @return this
+         */
+        public Builder intercept(ClientInterceptor interceptor) {
+            settings.interceptors.add(Objects.requireNonNull(interceptor, "the interceptor is null"));
             return this;
         }
 

@@ -9,6 +9,7 @@ import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -349,6 +350,7 @@ public final class RdmaServer implements AutoCloseable {
         private boolean discloseErrors;
         private boolean virtualThreads;
         private boolean orderedHandlers;
+        private final List<ServerInterceptor> interceptors = new ArrayList<>();
         private boolean interruptCancelled;
         /** 0 for any number. */
         private int maxRunning;
@@ -562,6 +564,18 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
+         * Puts an interceptor around the handler of requests. Can be called more than once: the first interceptor is
+         * the outermost, which sees a request first and its end last.
+         *
+         * @param interceptor sees each request
+         * @return this
+         */
+        public Builder intercept(ServerInterceptor interceptor) {
+            interceptors.add(Objects.requireNonNull(interceptor, "the interceptor is null"));
+            return this;
+        }
+
+        /**
          * Limits what waits to be sent on each connection: messages whose futures are not done. One that exceeds the
          * limit fails with {@link SendLimitException}. Replies count but are never refused: instead the server stops
          * reading from a client that does not accept them. A message longer than {@code bytes} is sent if no other
@@ -620,7 +634,7 @@ public final class RdmaServer implements AutoCloseable {
                     NameLookup.SYSTEM.addresses(purpose, host, 0).getFirst(), port);
             boolean describe = discloseErrors;
             boolean virtual = virtualThreads;
-            Serving.Handler handling = Exchange.handlerOf(handler);
+            Serving.Handler handling = Exchange.handlerOf(handler, List.copyOf(interceptors));
             SendLimit.Bounds bounds = pendingBounds;
             if (maxRunning > 0 && !virtual) {
                 throw new IllegalStateException("maxHandlers limits handlers on virtual threads: build with"

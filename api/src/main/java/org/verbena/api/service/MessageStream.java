@@ -23,7 +23,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>The end.</b> The client's {@link #end} says that it sends nothing more, and it still receives. The server's
  * {@code end} is the end of the stream, also for a client that has more to send. A stream fails if its request does:
  * when its handler throws or calls {@code exchange.fail}, its time is over, or its connection is lost. It is never
- * begun a second time. Without a timeout in its options it may take any time.
+ * begun a second time. Without a timeout in its options it may take any time. If a handler begins it on its own thread,
+ * it has the time that the handler's request has left.
  *
  * <p><b>Flow.</b> An end receives in advance at most 256 messages, and no further one when these have 64 KiB: then the
  * other end waits, with this stream only. So a program that does not read stops nobody but its own sender. Messages

@@ -6,6 +6,7 @@ import org.verbena.api.ChannelSuite;
 import org.verbena.api.ClaimsSuite;
 import org.verbena.api.CopiesSuite;
 import org.verbena.api.HandlerSuite;
+import org.verbena.api.InterceptorSuite;
 import org.verbena.api.LeavingServersSuite;
 import org.verbena.api.LifecycleSuite;
 import org.verbena.api.ManyChannelsSuite;
@@ -77,6 +78,14 @@ class ShmChannelsTest {
 
     @Nested
     class MetadataOfRequests extends MetadataSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Interceptors extends InterceptorSuite {
         @Override
         protected String provider() {
             return "shm";

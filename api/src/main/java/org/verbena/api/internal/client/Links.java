@@ -1,18 +1,12 @@
 package org.verbena.api.internal.client;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
-import io.netty.buffer.Unpooled;
-import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.util.concurrent.EventExecutor;
-import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -27,8 +21,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.client.ClientInterceptor;
 import org.verbena.api.client.ClientState;
-import org.verbena.api.client.RequestOptions;
 import org.verbena.api.client.Target;
 import org.verbena.api.internal.loop.Callbacks;
 import org.verbena.api.internal.loop.LoopFuture;
@@ -40,8 +34,6 @@ import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
 import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ShortForm;
-import org.verbena.api.service.Method;
-import org.verbena.api.service.Reply;
 import org.verbena.transport.ConnectionException;
 
 /**
@@ -67,6 +59,7 @@ public final class Links implements LinkOwner {
      * @param bounds of what waits for a connection
      * @param plan of requests that have no options of their own
      * @param listeners get each state
+     * @param interceptors see each request, in this order
      */
     public record Options(
             int perAddress,
@@ -79,7 +72,8 @@ public final class Links implements LinkOwner {
             long maxAgeNanos,
             SendLimit.Bounds bounds,
             CallPlan plan,
-            List<Consumer<ClientState>> listeners) {}
+            List<Consumer<ClientState>> listeners,
+            List<ClientInterceptor> interceptors) {}
 
     private final String name;
     private final Dialer dialer;
@@ -218,120 +212,11 @@ public final class Links implements LinkOwner {
 
     // ---- operations
 
-    /** Begins, now or when there is a connection. */
-    public <T> CompletableFuture<T> start(Operation<T> operation, byte @Nullable [] message, long timeoutNanos) {
-        return start(operation, message, timeoutNanos, options.plan());
+    Options options() {
+        return options;
     }
 
-    /** As {@link #start(Operation, byte[], long)}, by a plan. */
-    private <T> CompletableFuture<T> start(
-            Operation<T> operation, byte @Nullable [] message, long timeoutNanos, CallPlan plan) {
-        Messenger messenger = pick(plan);
-        ByteBuf copy;
-        try {
-            copy = messenger != null
-                    ? messenger.copy(message)
-                    : message == null ? null : Unpooled.copiedBuffer(message);
-        } catch (RuntimeException | Error noMemory) {
-            return LoopFuture.of(notifier(messenger).newFailedFuture(noMemory));
-        }
-        return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
-    }
-
-    /** As {@link #start(Operation, byte[], long)}. */
-    public <T> CompletableFuture<T> start(Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos) {
-        return start(operation, message, timeoutNanos, options.plan());
-    }
-
-    private <T> CompletableFuture<T> start(
-            Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos, CallPlan plan) {
-        Messenger messenger = pick(plan);
-        ByteBuf copy;
-        try {
-            copy = messenger != null
-                    ? messenger.copy(message)
-                    : message == null ? null : Unpooled.copiedBuffer(message.duplicate());
-        } catch (RuntimeException | Error noMemory) {
-            return LoopFuture.of(notifier(messenger).newFailedFuture(noMemory));
-        }
-        return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
-    }
-
-    /** Begins, now or when there is a connection. Takes ownership of the message. */
-    public <T> Future<T> start(Operation<T> operation, @Nullable ByteBuf message, long timeoutNanos) {
-        CallPlan plan = options.plan();
-        return start(pick(plan), operation, message, timeoutNanos, plan);
-    }
-
-    public Future<ByteBuf> start(@Nullable ByteBuf message, RequestOptions how) {
-        CallPlan plan = options.plan().with(how);
-        return start(pick(plan), RequestOperations.request(how, plan), message, timeoutNanos(how), plan);
-    }
-
-    public CompletableFuture<byte[]> start(byte @Nullable [] message, RequestOptions how) {
-        CallPlan plan = options.plan().with(how);
-        return start(RequestOperations.requestBytes(how, plan), message, timeoutNanos(how), plan);
-    }
-
-    public CompletableFuture<ByteBuffer> start(@Nullable ByteBuffer message, RequestOptions how) {
-        CallPlan plan = options.plan().with(how);
-        return start(RequestOperations.requestBuffer(how, plan), message, timeoutNanos(how), plan);
-    }
-
-    public CompletableFuture<Reply<byte[]>> startReply(byte @Nullable [] message, RequestOptions how) {
-        CallPlan plan = options.plan().with(how);
-        return start(RequestOperations.requestReply(how, plan), message, timeoutNanos(how), plan);
-    }
-
-    public <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions how) {
-        CallPlan plan = options.plan().with(how);
-        Messenger messenger = pick(plan);
-        ByteBuf message;
-        try {
-            ByteBufAllocator allocator = messenger == null
-                    ? UnpooledByteBufAllocator.DEFAULT
-                    : messenger.channel().alloc();
-            message = ShortForm.encode(allocator, method.request(), request);
-        } catch (Throwable cause) {
-            return LoopFuture.of(notifier(messenger).newFailedFuture(cause));
-        }
-        Operation<R> operation = RequestOperations.call(method, how, plan);
-        return LoopFuture.of(start(messenger, operation, message, timeoutNanos(how), plan));
-    }
-
-    /** Begins what may be begun once only, now or when there is a connection. Takes ownership of the message. */
-    public <T> Future<T> startOnce(Operation<T> operation, @Nullable ByteBuf message, RequestOptions how) {
-        CallPlan plan = options.plan().with(how).once();
-        return start(pick(plan), operation, message, timeoutNanos(how), plan);
-    }
-
-    private long timeoutNanos(RequestOptions how) {
-        Duration timeout = how.timeout();
-        return timeout == null ? options.requestNanos() : TimeUnit.NANOSECONDS.convert(timeout);
-    }
-
-    private <T> Future<T> start(
-            @Nullable Messenger messenger,
-            Operation<T> operation,
-            @Nullable ByteBuf message,
-            long timeoutNanos,
-            CallPlan plan) {
-        if (messenger != null && (plan.isPlain() || operation.equals(Operation.SEND))) {
-            return operation.start(messenger, message, timeoutNanos, true);
-        }
-        Promise<T> outcome = new Outcome<>(notifier(messenger));
-        ByteBuf usable;
-        try {
-            usable = Messenger.checkUsable(message);
-        } catch (RuntimeException cause) {
-            outcome.tryFailure(cause);
-            return outcome;
-        }
-        new Call<>(this, operation, usable, outcome, timeoutNanos, plan).begin(messenger);
-        return outcome;
-    }
-
-    private @Nullable Messenger pick(CallPlan plan) {
+    @Nullable Messenger pick(CallPlan plan) {
         Ready now = ready;
         return plan.keyed() ? now.pick(plan.keyHash()) : now.pick();
     }
@@ -352,7 +237,7 @@ public final class Links implements LinkOwner {
         return latest.pickOtherThan(first, plan);
     }
 
-    private static EventExecutor notifier(@Nullable Messenger messenger) {
+    static EventExecutor notifier(@Nullable Messenger messenger) {
         return messenger == null ? VirtualNotifier.INSTANCE : messenger.notifier();
     }
 

@@ -8,27 +8,28 @@ import org.verbena.api.internal.request.Frames;
 import org.verbena.api.internal.request.HeadedOperation;
 import org.verbena.api.internal.request.Headers;
 import org.verbena.api.internal.request.Operation;
+import org.verbena.api.internal.request.WithHeaders;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 
 /** The operations of requests with options: the plain ones, unless there is more to send than the message. */
 final class RequestOperations {
+    private static final HeadedOperation.Outcome<ByteBuf> BUFFER = (metadata, reply) -> reply;
+    private static final HeadedOperation.Outcome<byte[]> BYTES = (metadata, reply) -> bytes(reply);
+    private static final HeadedOperation.Outcome<ByteBuffer> NIO = (metadata, reply) -> ByteBuffer.wrap(bytes(reply));
+
     private RequestOperations() {}
 
     static Operation<ByteBuf> request(RequestOptions how, CallPlan plan) {
-        return how.metadata().isEmpty() ? Operation.REQUEST : headed(how, plan, (metadata, reply) -> reply);
+        return how.metadata().isEmpty() ? Operation.REQUEST : headed(how, plan, BUFFER);
     }
 
     static Operation<byte[]> requestBytes(RequestOptions how, CallPlan plan) {
-        return how.metadata().isEmpty()
-                ? Operation.REQUEST_BYTES
-                : headed(how, plan, (metadata, reply) -> bytes(reply));
+        return how.metadata().isEmpty() ? Operation.REQUEST_BYTES : headed(how, plan, BYTES);
     }
 
     static Operation<ByteBuffer> requestBuffer(RequestOptions how, CallPlan plan) {
-        return how.metadata().isEmpty()
-                ? Operation.REQUEST_BUFFER
-                : headed(how, plan, (metadata, reply) -> ByteBuffer.wrap(bytes(reply)));
+        return how.metadata().isEmpty() ? Operation.REQUEST_BUFFER : headed(how, plan, NIO);
     }
 
     /** Without metadata it is a plain request on the wire, whose reply may have some nevertheless. */
@@ -44,6 +45,17 @@ final class RequestOperations {
                 reply.release();
             }
         });
+    }
+
+    /** The same with headers. */
+    @SuppressWarnings("unchecked") // each operation has results of one type
+    static <T> WithHeaders<T> headed(Operation<T> operation, CallPlan plan) {
+        if (operation instanceof WithHeaders<T> already) {
+            return already;
+        }
+        HeadedOperation.Outcome<?> outcome =
+                operation.equals(Operation.REQUEST) ? BUFFER : operation.equals(Operation.REQUEST_BYTES) ? BYTES : NIO;
+        return new HeadedOperation<>(Headers.NONE, flags(plan), (HeadedOperation.Outcome<T>) outcome);
     }
 
     private static int flags(CallPlan plan) {

@@ -69,7 +69,7 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
         Thread thread = Thread.currentThread();
         THREADS.add(thread);
         try {
-            loop.run();
+            HandlerTime.runLoop(loop);
         } finally {
             THREADS.remove(thread);
         }

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.loop.HandlerTime;
 import org.verbena.transport.RequestFailure;
 
 /**
@@ -110,7 +111,7 @@ final class Handlers {
         }
         Throwable failure = null;
         try {
-            handler.onMessage(incoming, message);
+            call(incoming, message);
         } catch (Throwable thrown) {
             failure = thrown;
         }
@@ -130,6 +131,25 @@ final class Handlers {
         ItemStream stream = incoming.itemStream();
         return (failure instanceof InterruptedException && incoming.isCancelled())
                 || (stream != null && stream.hasFailedBy(failure));
+    }
+
+    /** Calls the handler, with the request's deadline for the requests that it sends itself. */
+    private void call(Incoming incoming, ByteBuf message) throws Exception {
+        if (virtual == null) {
+            long before = HandlerTime.begin(incoming.hasDeadline(), incoming.deadlineNanos());
+            try {
+                handler.onMessage(incoming, message);
+            } finally {
+                HandlerTime.end(before);
+            }
+        } else if (incoming.hasDeadline()) {
+            HandlerTime.run(incoming.deadlineNanos(), () -> {
+                handler.onMessage(incoming, message);
+                return incoming;
+            });
+        } else {
+            handler.onMessage(incoming, message);
+        }
     }
 
     /** Whether a request's handler begins; if not, it has been counted and, if anyone waits for it, refused. */

@@ -2,6 +2,7 @@ package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.service.Metadata;
 
@@ -13,7 +14,7 @@ import org.verbena.api.service.Metadata;
  * @param flags of {@link Frames}
  * @param outcome makes the result of the reply
  */
-public record HeadedOperation<T>(Headers headers, int flags, Outcome<T> outcome) implements Operation<T> {
+public record HeadedOperation<T>(Headers headers, int flags, Outcome<T> outcome) implements WithHeaders<T> {
     /** Makes a result, on the event loop. */
     @FunctionalInterface
     public interface Outcome<T> {
@@ -30,6 +31,14 @@ public record HeadedOperation<T>(Headers headers, int flags, Outcome<T> outcome)
     /** How much of it counts against a client's limits beside the message. */
     int countedBytes() {
         return headers.isEmpty() ? 0 : headers.bytes();
+    }
+
+    @Override
+    public HeadedOperation<T> with(Headers others, Consumer<Metadata> replied) {
+        return new HeadedOperation<>(others, flags, (metadata, reply) -> {
+            replied.accept(metadata);
+            return outcome.of(metadata, reply);
+        });
     }
 
     @Override

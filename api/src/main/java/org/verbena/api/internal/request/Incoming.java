@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.service.MessageStream;
@@ -55,8 +56,8 @@ public final class Incoming {
     /** Whether other threads may find it among the {@linkplain OpenRequests open ones}. Written by the loop. */
     private volatile boolean listed;
 
-    /** What to run if nobody waits any more; null for nothing. Guarded by this object. */
-    private @Nullable List<Runnable> whenCancelled;
+    /** What to run at its end; null for nothing. Written and changed under this object's lock. */
+    private volatile @Nullable List<Consumer<@Nullable Throwable>> whenOver;
 
     /** Whether the handler of a request has sent a message: perhaps it meant a reply. */
     private volatile boolean hasSent;
@@ -172,7 +173,7 @@ public final class Incoming {
             if (finish()) {
                 answered = true;
                 messenger.outgoing().streamEnd(correlation);
-                over();
+                over(null);
             }
         }
 
@@ -268,7 +269,7 @@ public final class Incoming {
         }
         endStream(null);
         Future<Void> reply = messenger.outgoing().reply(correlation, message, arrivedNanos, headers.replied());
-        over();
+        over(null);
         return reply;
     }
 
@@ -290,7 +291,7 @@ public final class Incoming {
     private Future<Void> cannotAnswer(Throwable cause) {
         if (finish()) {
             messenger.outgoing().replyFailed(correlation, cause);
-            over();
+            over(cause);
         }
         return messenger.notifier().newFailedFuture(cause);
     }
@@ -342,14 +343,14 @@ public final class Incoming {
         } else {
             messenger.outgoing().failure(correlation, cause);
         }
-        over();
+        over(cause);
     }
 
     /** Sends a refusal to the peer, because the server is overloaded, if the peer still waits for a reply. */
     void refuse(long retryAfterNanos) {
         if (finish()) {
             messenger.outgoing().overloaded(correlation, refusable, retryAfterNanos);
-            over();
+            unlist();
         }
     }
 
@@ -362,7 +363,7 @@ public final class Incoming {
                 case LIMIT -> Frames.REFUSED_LIMIT;
             };
             messenger.outgoing().refused(correlation, why, words);
-            over();
+            over(new RequestException.Refused(words, reason));
         }
     }
 
@@ -372,7 +373,7 @@ public final class Incoming {
             return false;
         }
         messenger.outgoing().refusedLeaving(correlation);
-        over();
+        unlist();
         return true;
     }
 
@@ -387,18 +388,10 @@ public final class Incoming {
         if (before >= OVER) {
             return false;
         }
-        over();
         if (hasSent) {
             messenger.handlers().neverReplied();
         }
-        List<Runnable> actions;
-        synchronized (this) {
-            actions = whenCancelled;
-            whenCancelled = null;
-        }
-        if (actions != null) {
-            actions.forEach(this::run);
-        }
+        over(whenOver == null ? null : new CancellationException("nobody waits for the reply any more"));
         return before == ARRIVED;
     }
 
@@ -413,23 +406,40 @@ public final class Incoming {
         if (!request) {
             return;
         }
-        synchronized (this) {
-            if (!isCancelled()) {
-                if (state.get() < OVER) {
-                    if (whenCancelled == null) {
-                        whenCancelled = new ArrayList<>(1);
-                    }
-                    whenCancelled.add(action);
-                }
-                return;
+        Consumer<@Nullable Throwable> ifCancelled = cause -> {
+            if (state.get() == CANCELLED) {
+                action.run();
             }
+        };
+        if (isCancelled() || (!onEnd(ifCancelled) && isCancelled())) {
+            run(ended -> action.run(), null);
         }
-        run(action);
     }
 
-    private void run(Runnable action) {
+    /**
+     * Runs this once when it has its answer, or nobody waits for that any more; with what it failed with, or null for a
+     * reply.
+     *
+     * @return false if it has ended, and this does not run
+     */
+    public synchronized boolean onEnd(Consumer<@Nullable Throwable> action) {
+        if (!request || isOver()) {
+            return false;
+        }
+        List<Consumer<@Nullable Throwable>> before = whenOver;
+        List<Consumer<@Nullable Throwable>> actions = before == null ? new ArrayList<>(1) : before;
+        actions.add(action);
+        whenOver = actions;
+        if (isOver()) { // what has ended it may have looked before
+            actions.removeLast();
+            return false;
+        }
+        return true;
+    }
+
+    private void run(Consumer<@Nullable Throwable> action, @Nullable Throwable cause) {
         try {
-            action.run();
+            action.accept(cause);
         } catch (Throwable thrown) {
             messenger.handlers().report(this, thrown);
         }
@@ -449,7 +459,23 @@ public final class Incoming {
         return before;
     }
 
-    private void over() {
+    /** It has ended, with this failure or a reply. Looks for actions without a lock, as {@link #onEnd} allows. */
+    private void over(@Nullable Throwable cause) {
+        unlist();
+        if (whenOver == null) {
+            return;
+        }
+        List<Consumer<@Nullable Throwable>> actions;
+        synchronized (this) {
+            actions = whenOver;
+            whenOver = null;
+        }
+        if (actions != null) {
+            actions.reversed().forEach(action -> run(action, cause));
+        }
+    }
+
+    private void unlist() {
         if (listed) {
             messenger.handlers().over(this);
         }

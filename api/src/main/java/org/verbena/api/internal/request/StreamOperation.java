@@ -2,7 +2,9 @@ package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.service.Metadata;
 
 /**
  * A request that is a stream. Its outcome is the stream's.
@@ -11,7 +13,12 @@ import org.jspecify.annotations.Nullable;
  * @param stream the client's end
  * @param limited whether the stream has the time of the request; else only waiting for a connection has
  */
-public record StreamOperation(Headers headers, ItemStream stream, boolean limited) implements Operation<Void> {
+public record StreamOperation(Headers headers, ItemStream stream, boolean limited) implements WithHeaders<Void> {
+    @Override
+    public StreamOperation with(Headers others, Consumer<Metadata> replied) {
+        return new StreamOperation(others, stream, limited);
+    }
+
     @Override
     public Future<Void> start(Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
         return messenger.requests().stream(message, timeoutNanos, goesOn, this);

@@ -1,0 +1,178 @@
+package org.verbena.api.internal.client;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.client.RequestOptions;
+import org.verbena.api.internal.loop.HandlerTime;
+import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.request.Headers;
+import org.verbena.api.internal.request.ItemStream;
+import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.Operation;
+import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.internal.request.StreamOperation;
+import org.verbena.api.service.Metadata;
+import org.verbena.api.service.Method;
+import org.verbena.api.service.Reply;
+
+/** Begins the operations of a client: on a connection that is up, or when there is one. Any thread. */
+public final class Operations {
+    private final Links links;
+    private final Links.Options options;
+
+    public Operations(Links links) {
+        this.links = links;
+        options = links.options();
+    }
+
+    /** Begins, now or when there is a connection. */
+    public <T> CompletableFuture<T> start(Operation<T> operation, byte @Nullable [] message, long timeoutNanos) {
+        return start(operation, message, timeoutNanos, options.plan());
+    }
+
+    /** As {@link #start(Operation, byte[], long)}, by a plan. */
+    private <T> CompletableFuture<T> start(
+            Operation<T> operation, byte @Nullable [] message, long timeoutNanos, CallPlan plan) {
+        Messenger messenger = links.pick(plan);
+        ByteBuf copy;
+        try {
+            copy = messenger != null
+                    ? messenger.copy(message)
+                    : message == null ? null : Unpooled.copiedBuffer(message);
+        } catch (RuntimeException | Error noMemory) {
+            return LoopFuture.of(Links.notifier(messenger).newFailedFuture(noMemory));
+        }
+        return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
+    }
+
+    /** As {@link #start(Operation, byte[], long)}. */
+    public <T> CompletableFuture<T> start(Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos) {
+        return start(operation, message, timeoutNanos, options.plan());
+    }
+
+    private <T> CompletableFuture<T> start(
+            Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos, CallPlan plan) {
+        Messenger messenger = links.pick(plan);
+        ByteBuf copy;
+        try {
+            copy = messenger != null
+                    ? messenger.copy(message)
+                    : message == null ? null : Unpooled.copiedBuffer(message.duplicate());
+        } catch (RuntimeException | Error noMemory) {
+            return LoopFuture.of(Links.notifier(messenger).newFailedFuture(noMemory));
+        }
+        return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
+    }
+
+    /** Begins, now or when there is a connection. Takes ownership of the message. */
+    public <T> Future<T> start(Operation<T> operation, @Nullable ByteBuf message, long timeoutNanos) {
+        CallPlan plan = options.plan();
+        return start(links.pick(plan), operation, message, timeoutNanos, plan);
+    }
+
+    public Future<ByteBuf> start(@Nullable ByteBuf message, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        return start(links.pick(plan), RequestOperations.request(how, plan), message, timeoutNanos(how), plan);
+    }
+
+    public CompletableFuture<byte[]> start(byte @Nullable [] message, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        return start(RequestOperations.requestBytes(how, plan), message, timeoutNanos(how), plan);
+    }
+
+    public CompletableFuture<ByteBuffer> start(@Nullable ByteBuffer message, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        return start(RequestOperations.requestBuffer(how, plan), message, timeoutNanos(how), plan);
+    }
+
+    public CompletableFuture<Reply<byte[]>> startReply(byte @Nullable [] message, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        return start(RequestOperations.requestReply(how, plan), message, timeoutNanos(how), plan);
+    }
+
+    public <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        Messenger messenger = links.pick(plan);
+        ByteBuf message;
+        try {
+            ByteBufAllocator allocator = messenger == null
+                    ? UnpooledByteBufAllocator.DEFAULT
+                    : messenger.channel().alloc();
+            message = ShortForm.encode(allocator, method.request(), request);
+        } catch (Throwable cause) {
+            return LoopFuture.of(Links.notifier(messenger).newFailedFuture(cause));
+        }
+        Operation<R> operation = RequestOperations.call(method, how, plan);
+        return LoopFuture.of(start(messenger, operation, message, timeoutNanos(how), plan));
+    }
+
+    /** Begins a stream, once only. Takes ownership of the message. */
+    public Future<Void> stream(ItemStream stream, @Nullable ByteBuf message, RequestOptions how) {
+        CallPlan plan = options.plan().with(how).once();
+        boolean inherits = how.timeout() == null && HandlerTime.isLimited();
+        Headers headers = Headers.of(how.metadata());
+        StreamOperation operation = new StreamOperation(headers, stream, inherits || how.timeout() != null);
+        return start(links.pick(plan), operation, message, inherits ? Long.MAX_VALUE : timeoutNanos(how), plan);
+    }
+
+    private long timeoutNanos(RequestOptions how) {
+        Duration timeout = how.timeout();
+        return timeout == null ? options.requestNanos() : TimeUnit.NANOSECONDS.convert(timeout);
+    }
+
+    private <T> Future<T> start(
+            @Nullable Messenger messenger,
+            Operation<T> operation,
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            CallPlan plan) {
+        if (operation.equals(Operation.SEND)) {
+            return begin(messenger, operation, message, timeoutNanos, plan);
+        }
+        long nanos = HandlerTime.atMost(timeoutNanos);
+        if (options.interceptors().isEmpty()) {
+            return begin(messenger, operation, message, nanos, plan);
+        }
+        Intercepted<T> request = new Intercepted<>(RequestOperations.headed(operation, plan));
+        Throwable refusal = request.pass(options.interceptors());
+        if (refusal != null) {
+            ReferenceCountUtil.safeRelease(message);
+            request.ended(Metadata.EMPTY, refusal);
+            return Links.notifier(messenger).newFailedFuture(refusal);
+        }
+        Future<T> outcome = begin(messenger, request.operation(), message, nanos, plan);
+        outcome.addListener(request::ended);
+        return outcome;
+    }
+
+    private <T> Future<T> begin(
+            @Nullable Messenger messenger,
+            Operation<T> operation,
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            CallPlan plan) {
+        if (messenger != null && (plan.isPlain() || operation.equals(Operation.SEND))) {
+            return operation.start(messenger, message, timeoutNanos, true);
+        }
+        Promise<T> outcome = new Outcome<>(Links.notifier(messenger));
+        ByteBuf usable;
+        try {
+            usable = Messenger.checkUsable(message);
+        } catch (RuntimeException cause) {
+            outcome.tryFailure(cause);
+            return outcome;
+        }
+        new Call<>(links, operation, usable, outcome, timeoutNanos, plan).begin(messenger);
+        return outcome;
+    }
+}

@@ -1,0 +1,74 @@
+package org.verbena.api.internal.loop;
+
+/**
+ * How long a client waits whose request this thread handles, for the requests that the handler sends on this thread.
+ *
+ * <p>An event loop has one of these, bound for its whole life and set for each handler, so that it costs a handler two
+ * writes. Other threads have one for each handler, bound as long as that runs: what such a handler forks in a
+ * structured way inherits it.
+ */
+public final class HandlerTime {
+    private static final ScopedValue<HandlerTime> OF_THREAD = ScopedValue.newInstance();
+    private static final HandlerTime NONE = new HandlerTime();
+
+    /** A time of {@link System#nanoTime()} that is not 0; 0 for no limit. */
+    private long untilNanos;
+
+    private HandlerTime() {}
+
+    /** Runs an event loop. */
+    static void runLoop(Runnable loop) {
+        ScopedValue.where(OF_THREAD, new HandlerTime()).run(loop);
+    }
+
+    /**
+     * Runs a handler on a thread that is no event loop.
+     *
+     * @param deadlineNanos a time of {@link System#nanoTime()}
+     */
+    public static <X extends Throwable> void run(long deadlineNanos, ScopedValue.CallableOp<?, X> handler) throws X {
+        HandlerTime time = new HandlerTime();
+        time.untilNanos = notZero(deadlineNanos);
+        ScopedValue.where(OF_THREAD, time).call(handler);
+    }
+
+    /**
+     * A handler begins on an event loop, which may have begun another one.
+     *
+     * @param limited whether its client has said how long it waits
+     * @param deadlineNanos a time of {@link System#nanoTime()}, if so
+     * @return what to give to {@link #end} after the handler
+     */
+    public static long begin(boolean limited, long deadlineNanos) {
+        HandlerTime time = OF_THREAD.orElse(NONE);
+        long before = time.untilNanos;
+        time.set(limited ? notZero(deadlineNanos) : 0);
+        return before;
+    }
+
+    /** A handler has ended on an event loop. */
+    public static void end(long before) {
+        OF_THREAD.orElse(NONE).set(before);
+    }
+
+    private void set(long nanos) {
+        if (this != NONE) {
+            untilNanos = nanos;
+        }
+    }
+
+    private static long notZero(long nanos) {
+        return nanos | 1;
+    }
+
+    /** Whether this thread handles a request whose client has said how long it waits. */
+    public static boolean isLimited() {
+        return OF_THREAD.orElse(NONE).untilNanos != 0;
+    }
+
+    /** A timeout, or what is left of the time of the request that this thread handles: at least 1. */
+    public static long atMost(long timeoutNanos) {
+        long until = OF_THREAD.orElse(NONE).untilNanos;
+        return until == 0 ? timeoutNanos : Math.max(1, Math.min(timeoutNanos, until - System.nanoTime()));
+    }
+}
