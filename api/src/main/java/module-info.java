@@ -6,6 +6,8 @@ module org.verbena.api {
     requires org.slf4j;
     requires transitive org.verbena.transport;
     requires static micrometer.core; // only for org.verbena.api.metrics
+    requires static io.opentelemetry.api; // these two only for org.verbena.api.tracing
+    requires static io.opentelemetry.context;
 
     exports org.verbena.api;
     exports org.verbena.api.client;
@@ -15,4 +17,5 @@ module org.verbena.api {
     exports org.verbena.api.queuepair;
     exports org.verbena.api.ring;
     exports org.verbena.api.service;
+    exports org.verbena.api.tracing;
 }
