@@ -150,7 +150,7 @@ class FrameworksTest {
      * A port that nobody has, below those that the system gives to programs that ask for any: one of those could be
      * another program's by the time the snippet is compiled.
      */
-    private static String freePort() throws Exception {
+    static String freePort() throws Exception {
         while (true) {
             int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
             try (ServerSocket free = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {

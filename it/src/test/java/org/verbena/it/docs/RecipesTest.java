@@ -1,0 +1,97 @@
+package org.verbena.it.docs;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The recipes of docs/guide.md run as they stand there, and print what the page says. */
+@Timeout(120)
+class RecipesTest {
+    private static final Pattern RECIPES = Pattern.compile("\n## Recipes\n(.*?)\n## ", Pattern.DOTALL);
+    private static final Pattern RECIPE = Pattern.compile(
+            "\n### ([^\n]+)\n(?:(?!\n### ).)*?```java\n(.*?)```\n+[^\n]*prints:\n\n((?:    [^\n]+\n)+)",
+            Pattern.DOTALL);
+
+    /** Without imports and empty lines. A recipe is read in a minute. */
+    private static final int MOST_LINES = 30;
+
+    @TempDir
+    private Path out;
+
+    record Recipe(String title, String code, List<String> prints) {
+        @Override
+        public String toString() {
+            return title;
+        }
+    }
+
+    static Stream<Recipe> recipes() throws IOException {
+        return RECIPE.matcher(section())
+                .results()
+                .map(recipe -> new Recipe(
+                        recipe.group(1),
+                        recipe.group(2),
+                        recipe.group(3).lines().map(String::strip).toList()));
+    }
+
+    private static String section() throws IOException {
+        Matcher section = RECIPES.matcher(Files.readString(SnippetsTest.root().resolve("docs/guide.md")));
+        assertThat(section.find()).isTrue();
+        return section.group(1);
+    }
+
+    @Test
+    void everyHeadingIsARecipeThatRuns() throws IOException {
+        List<String> headings =
+                section().lines().filter(line -> line.startsWith("### ")).toList();
+        assertThat(recipes().map(recipe -> "### " + recipe.title())).containsExactlyElementsOf(headings);
+        assertThat(headings).hasSizeGreaterThanOrEqualTo(10);
+    }
+
+    @ParameterizedTest
+    @MethodSource("recipes")
+    void isShort(Recipe recipe) {
+        assertThat(recipe.code().lines().filter(line -> !line.isBlank() && !line.startsWith("import ")))
+                .hasSizeLessThanOrEqualTo(MOST_LINES);
+    }
+
+    @ParameterizedTest
+    @MethodSource("recipes")
+    void printsWhatThePageSays(Recipe recipe) throws Exception {
+        String code = recipe.code();
+        for (String port : List.of("7471", "7472", "7473")) {
+            code = code.replace(port, FrameworksTest.freePort());
+        }
+        SnippetsTest.compile(out, "Snippet.java", new SnippetsTest.Snippet("recipe", recipe.title(), code).source());
+        ByteArrayOutputStream printed = new ByteArrayOutputStream();
+        PrintStream before = System.out;
+        try (URLClassLoader loader =
+                new URLClassLoader(new URL[] {out.toUri().toURL()}, getClass().getClassLoader())) {
+            Method run = loader.loadClass("recipe.Snippet").getDeclaredMethod("run");
+            run.setAccessible(true);
+            System.setOut(new PrintStream(printed, true, UTF_8));
+            run.invoke(null);
+        } finally {
+            System.setOut(before);
+        }
+        // Logging that begins while the recipe runs prints to standard output, too.
+        assertThat(printed.toString(UTF_8).lines()).containsSubsequence(recipe.prints());
+    }
+}
