@@ -24,6 +24,7 @@ module org.verbena.transport {
             org.verbena.doctor,
             org.verbena.transport.shm;
     exports org.verbena.transport.software to
+            org.verbena.testing,
             org.verbena.transport.shm,
             org.verbena.transport.soft;
 

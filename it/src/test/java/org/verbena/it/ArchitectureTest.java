@@ -49,6 +49,7 @@ class ArchitectureTest {
     private static final String SYSTEM = "org.verbena.transport.system..";
     private static final String STAT = "org.verbena.transport.stat..";
     private static final String API = "org.verbena.api..";
+    private static final String TESTING = "org.verbena.testing..";
     private static final String DOCTOR = "org.verbena.doctor..";
     private static final String GRPC = "org.verbena.grpc..";
     private static final String SAMPLES = "org.verbena.samples..";
@@ -111,6 +112,7 @@ class ArchitectureTest {
                 "transport.soft",
                 "transport.shm",
                 "api",
+                "testing",
                 "doctor",
                 "grpc",
                 "reactor",
@@ -132,6 +134,7 @@ class ArchitectureTest {
                 Arguments.of(NATIVE, List.of(TRANSPORT, SPI, FFM, CM, VERBS)),
                 Arguments.of(SOFT, List.of(TRANSPORT, SPI, SOFTWARE)),
                 Arguments.of(SHM, List.of(TRANSPORT, SPI, SOFTWARE, SYSTEM, FFM)),
+                Arguments.of(TESTING, List.of(TRANSPORT, SPI, SOFTWARE)),
                 Arguments.of(API, CORE),
                 Arguments.of(DOCTOR, with(CORE, API, CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),

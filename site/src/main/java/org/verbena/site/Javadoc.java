@@ -27,6 +27,7 @@ final class Javadoc {
             Map.entry("org.verbena.transport.verbs", "transport/verbs"),
             Map.entry("org.verbena.transport.soft", "transport/soft"),
             Map.entry("org.verbena.api", "api"),
+            Map.entry("org.verbena.testing", "testing"),
             Map.entry("org.verbena.grpc", "adapters/grpc"),
             Map.entry("org.verbena.reactor", "adapters/reactor"),
             Map.entry("org.verbena.rsocket", "adapters/rsocket"),

@@ -46,7 +46,9 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
             "soft",
             "org.verbena:verbena-transport-soft",
             "shm",
-            "org.verbena:verbena-transport-shm");
+            "org.verbena:verbena-transport-shm",
+            "inprocess",
+            "org.verbena:verbena-testing");
 
     /** Verbena's own providers, for jars that were packed into one by a tool that does not merge services files. */
     private static final Map<String, String> NAMES_OF_CLASSES = Map.of(

@@ -276,7 +276,11 @@ public abstract class SoftwareIoHandler implements IoHandler {
         nio.destroy();
     }
 
+    /** The loop ends: a provider whose connections are no members, since they have no sockets, ends them here. */
+    protected void onLoopEnding() {}
+
     private void closeAll() {
+        onLoopEnding();
         while (!members.isEmpty()) {
             LoopMember member = members.getLast();
             member.onLoopEnding();
