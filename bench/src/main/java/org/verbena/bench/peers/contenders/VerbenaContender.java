@@ -17,6 +17,7 @@ import org.verbena.api.RdmaServerChannel;
 import org.verbena.bench.EchoHandler;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Place;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.protocol.MessageOptions;
 
 /**
@@ -58,6 +59,11 @@ public final class VerbenaContender implements Contender {
         return flags;
     }
 
+    /** Beyond so many connections the shared receive queue has to be deeper than it is by default. */
+    private static final int MANY = 1000;
+
+    private static final int RECEIVES_EACH = 4;
+
     private void setUp(Channel channel, ChannelInboundHandlerAdapter handler) {
         channel.config().setOption(RdmaChannelOption.MAX_MESSAGE_BYTES, MAX_MESSAGE);
         channel.config()
@@ -68,13 +74,26 @@ public final class VerbenaContender implements Contender {
         channel.pipeline().addLast(handler);
     }
 
+    /** One loop, with a shared receive queue that is deep enough for all connections. */
+    private static RdmaEventLoopGroup loop() {
+        CompletionLoopOptions defaults = CompletionLoopOptions.DEFAULTS;
+        CompletionLoopOptions options = Place.connections() <= MANY
+                ? defaults
+                : new CompletionLoopOptions(
+                        defaults.spinNanos(),
+                        defaults.maxCompletionsPerTurn(),
+                        defaults.completionQueueDepth(),
+                        RECEIVES_EACH * Place.connections());
+        return new RdmaEventLoopGroup(Place.provider(), 1, options);
+    }
+
     @Override
     public Server startServer(Path scratch) throws Exception {
         if (crc && !Place.provider().equals("soft")) {
             throw new IllegalArgumentException("--provider " + Place.provider()
                     + ": only soft can be told to use CRC32C: leave this contender out");
         }
-        RdmaEventLoopGroup group = new RdmaEventLoopGroup(Place.provider(), 1);
+        RdmaEventLoopGroup group = loop();
         Channel server = new ServerBootstrap()
                 .group(group)
                 .channel(RdmaServerChannel.class)
@@ -103,11 +122,6 @@ public final class VerbenaContender implements Contender {
 
     @Override
     public Client connect(String address) throws Exception {
-        return EchoClient.connect(
-                new RdmaEventLoopGroup(Place.provider(), 1),
-                RdmaChannel.class,
-                Place.address(Integer.parseInt(address)),
-                0,
-                this::setUp);
+        return EchoClient.connect(loop(), RdmaChannel.class, Place.address(Integer.parseInt(address)), 0, this::setUp);
     }
 }
