@@ -1,5 +1,6 @@
 package org.verbena.grpc.internal.nativetransport;
 
+import com.google.common.base.Throwables;
 import io.grpc.MetricRecorder;
 import io.grpc.ServerStreamTracer;
 import io.grpc.Status;
@@ -10,6 +11,7 @@ import io.grpc.internal.SimpleDisconnectError;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -45,12 +47,19 @@ public final class GrpcCore {
             Newer.transportShutdown(to, status, why);
             return;
         }
+        call(TRANSPORT_SHUTDOWN, to, status);
+    }
+
+    /** Calls a method of gRPC's, whose failure is the caller's as if it were called directly. */
+    static void call(Method method, Object of, Object argument) {
         try {
-            TRANSPORT_SHUTDOWN.invoke(to, status);
+            method.invoke(of, argument);
         } catch (IllegalAccessException closed) {
             throw new IllegalStateException("io.grpc.internal is not open to Verbena", closed);
         } catch (InvocationTargetException failed) {
-            throw new IllegalStateException("gRPC failed at the end of a connection", failed.getCause());
+            Throwable cause = Objects.requireNonNull(failed.getCause());
+            Throwables.throwIfUnchecked(cause);
+            throw new IllegalStateException("gRPC failed at the end of a connection", cause);
         }
     }
 
