@@ -20,6 +20,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.verbena.testing.InProcessProvider;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.spi.RdmaProvider;
 
 /** The recipes of docs/guide.md run as they stand there, and print what the page says. */
 @Timeout(120)
@@ -75,6 +78,37 @@ class RecipesTest {
     @ParameterizedTest
     @MethodSource("recipes")
     void printsWhatThePageSays(Recipe recipe) throws Exception {
+        assertThat(run(recipe)).containsSubsequence(recipe.prints());
+    }
+
+    /** Those that name no provider. gRPC's loops are the JVM's, and keep the provider that they were made with. */
+    static Stream<Recipe> recipesForAnyProvider() throws IOException {
+        return recipes()
+                .filter(recipe ->
+                        !recipe.title().equals("gRPC") && !recipe.code().contains(".provider("));
+    }
+
+    @ParameterizedTest
+    @MethodSource("recipesForAnyProvider")
+    void printsTheSameWithoutANetwork(Recipe recipe) throws Exception {
+        RdmaProvider inProcess = ProviderChoice.find(InProcessProvider.NAME);
+        long before = inProcess.counters().completions();
+        String configured = System.getProperty(ProviderChoice.PROPERTY);
+        System.setProperty(ProviderChoice.PROPERTY, InProcessProvider.NAME);
+        try {
+            assertThat(run(recipe)).containsSubsequence(recipe.prints());
+        } finally {
+            if (configured == null) {
+                System.clearProperty(ProviderChoice.PROPERTY);
+            } else {
+                System.setProperty(ProviderChoice.PROPERTY, configured);
+            }
+        }
+        assertThat(inProcess.counters().completions()).isGreaterThan(before);
+    }
+
+    /** Returns what it prints; logging that begins meanwhile prints there, too. */
+    private List<String> run(Recipe recipe) throws Exception {
         String code = recipe.code();
         for (String port : List.of("7471", "7472", "7473")) {
             code = code.replace(port, FrameworksTest.freePort());
@@ -91,7 +125,6 @@ class RecipesTest {
         } finally {
             System.setOut(before);
         }
-        // Logging that begins while the recipe runs prints to standard output, too.
-        assertThat(printed.toString(UTF_8).lines()).containsSubsequence(recipe.prints());
+        return printed.toString(UTF_8).lines().toList();
     }
 }
