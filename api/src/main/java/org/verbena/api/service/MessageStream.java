@@ -121,7 +121,10 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
      */
     void cancel();
 
-    /** {@linkplain #cancel Cancels} it, unless it is over. */
+    /**
+     * {@linkplain #cancel Cancels} it, unless it is over, or this is the server's end and {@link #end} was called: then
+     * what waits is still sent.
+     */
     @Override
     void close();
 }

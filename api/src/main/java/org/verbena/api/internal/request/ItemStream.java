@@ -124,18 +124,22 @@ public final class ItemStream implements MessageStream {
     private volatile @Nullable Throwable failure;
     private volatile boolean over;
 
-    private ItemStream(boolean accepted) {
-        incoming = new IncomingItems(this, accepted);
+    /** Whether this is the end that answers the request. */
+    private final boolean answers;
+
+    private ItemStream(boolean answers) {
+        this.answers = answers;
+        incoming = new IncomingItems(this, !answers);
     }
 
     /** Of the client that begins it. */
     public static ItemStream ofClient() {
-        return new ItemStream(true);
+        return new ItemStream(false);
     }
 
     /** Of the handler that answers it, if it accepts it. */
     static ItemStream ofHandler(Runnable canceller) {
-        ItemStream stream = new ItemStream(false);
+        ItemStream stream = new ItemStream(true);
         stream.canceller = canceller;
         return stream;
     }
@@ -436,6 +440,8 @@ public final class ItemStream implements MessageStream {
 
     @Override
     public void close() {
-        cancel();
+        if (!answers || !outgoing.isEnding()) {
+            cancel();
+        }
     }
 }

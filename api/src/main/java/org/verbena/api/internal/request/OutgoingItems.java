@@ -81,6 +81,10 @@ final class OutgoingItems {
         ending = true;
     }
 
+    boolean isEnding() {
+        return ending;
+    }
+
     boolean isWritable() {
         return !ending && !stream.isOver() && !limit.isHalfFull();
     }
