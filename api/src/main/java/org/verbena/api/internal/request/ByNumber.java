@@ -36,10 +36,14 @@ final class ByNumber<R> {
         requests.remove(key(number));
     }
 
-    /** A product's high bits depend on all of the number, its low bits do not: the second product gets both. */
+    /**
+     * A product's high bits depend on all of the number, its low bits do not: so they are folded into the low ones, and
+     * once more, since for some multipliers the second product spreads multiples of a power of two badly.
+     */
     static long key(long number) {
         long product = number * FIRST;
-        return (product ^ product >>> 32) * SECOND;
+        long second = (product ^ product >>> 32) * SECOND;
+        return (second ^ second >>> 29) * FIRST;
     }
 
     int size() {
