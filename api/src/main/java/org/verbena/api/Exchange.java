@@ -192,7 +192,9 @@ public final class Exchange {
      * @param words for people; the client gets them
      */
     public void refuse(RequestException.Refused.Reason reason, String words) {
-        incoming.refuse(Objects.requireNonNull(reason, "the reason is null"), words);
+        incoming.refuse(
+                Objects.requireNonNull(reason, "the reason is null"),
+                Objects.requireNonNull(words, "the words are null"));
     }
 
     /**

@@ -271,6 +271,35 @@ public abstract class InterceptorSuite extends ApiSuite {
 
     // ---- deadlines
 
+    /** It would not be answered, and the backend would look as if it answered nothing. */
+    @Test
+    void aHandlerThatIsLateSendsNothing() {
+        AtomicInteger arrived = new AtomicInteger();
+        CompletableFuture<byte[]> asked = new CompletableFuture<>();
+        try (RdmaServer backend = server().bind(host(), 0, (exchange, message) -> {
+                    arrived.incrementAndGet();
+                    exchange.reply(message.retain());
+                });
+                RdmaClient between = client().connect(host(), backend.port());
+                RdmaServer front = server().virtualThreads(true).bind(host(), 0, (exchange, message) -> {
+                    Patience.until("its time is over", () -> exchange.remainingNanos() == 0);
+                    between.request(new byte[1]).whenComplete((reply, failure) -> {
+                        if (failure == null) {
+                            asked.complete(reply);
+                        } else {
+                            asked.completeExceptionally(failure);
+                        }
+                    });
+                });
+                RdmaClient client = client().connect(host(), front.port())) {
+            CompletableFuture<byte[]> request = client.request(new byte[1], Duration.ofMillis(50));
+            assertThat(failure("the request", request)).isInstanceOf(RequestException.TimedOut.class);
+            assertThat(failure("the backend's", asked)).isInstanceOf(RequestException.TimedOut.class);
+            assertThat(between.request(new byte[2])).succeedsWithin(Duration.ofMinutes(1));
+            assertThat(arrived).hasValue(1);
+        }
+    }
+
     private static ChannelInboundHandlerAdapter timed() {
         return new ChannelInboundHandlerAdapter() {
             @Override

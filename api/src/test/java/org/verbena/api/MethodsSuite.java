@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.netty.buffer.ByteBuf;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -15,6 +16,7 @@ import org.verbena.api.service.Method;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestException.Refused.Reason;
 import org.verbena.transport.RequestFailure;
+import org.verbena.transport.spi.Patience;
 
 /** Methods of services, with types. */
 public abstract class MethodsSuite extends ApiSuite {
@@ -49,6 +51,20 @@ public abstract class MethodsSuite extends ApiSuite {
 
     private static Reason refusal(Throwable failure) {
         return ((RequestException.Refused) failure).reason();
+    }
+
+    /** As an exception's message may be. */
+    @Test
+    void aRefusalWithoutWordsFailsTheRequest() {
+        MessageHandler wordless = (exchange, message) -> exchange.refuse(Reason.LIMIT, null);
+        try (RdmaServer server =
+                        RdmaServer.builder().group(group).virtualThreads(true).bind(host(), 0, wordless);
+                RdmaClient client = clientOf(server)) {
+            CompletableFuture<byte[]> request = client.request(new byte[1]);
+            Patience.until("it fails", request::isCompletedExceptionally);
+            assertThat(Patience.await("the shutdown", server.shutdown(Duration.ofMinutes(5))))
+                    .isTrue();
+        }
     }
 
     @Test

@@ -36,6 +36,7 @@ import org.verbena.api.service.Metadata;
 import org.verbena.api.service.Method;
 import org.verbena.api.tracing.RequestTracing;
 import org.verbena.transport.RequestException;
+import org.verbena.transport.RequestException.Refused.Reason;
 import org.verbena.transport.RequestFailure;
 import org.verbena.transport.spi.Patience;
 
@@ -208,6 +209,19 @@ class RequestTracingTest extends ApiSuite {
             given.cancel(false);
             assertThat(span(RequestTracing.REQUEST, SpanKind.CLIENT).getStatus().getStatusCode())
                     .isEqualTo(StatusCode.UNSET);
+        }
+    }
+
+    /** Whoever is not let in chooses no names. */
+    @Test
+    void spansOfRefusedRequestsHaveNoNameOfTheClients() throws Exception {
+        Method<String, String> madeUp = Method.of("made", "up", Codec.TEXT, Codec.TEXT);
+        MessageHandler strict = (exchange, message) -> exchange.refuse(Reason.NOT_AUTHORIZED, "no token");
+        try (RdmaServer server = server(strict);
+                RdmaClient client = client(server)) {
+            failure("the call", client.call(madeUp, "it"));
+            assertThat(span(RequestTracing.REQUEST, SpanKind.SERVER).getStatus().getStatusCode())
+                    .isEqualTo(StatusCode.ERROR);
         }
     }
 

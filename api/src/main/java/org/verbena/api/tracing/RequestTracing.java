@@ -23,7 +23,6 @@ import org.verbena.api.client.ClientInterceptor;
 import org.verbena.api.client.OutgoingRequest;
 import org.verbena.api.service.Metadata;
 import org.verbena.transport.RequestException;
-import org.verbena.transport.RequestException.Refused.Reason;
 
 /**
  * Continues OpenTelemetry's traces from client to server: a span for each request at both ends, whose context goes with
@@ -104,8 +103,8 @@ public final class RequestTracing implements ClientInterceptor, ServerIntercepto
         Context parent = propagator.extract(Context.root(), exchange.metadata(), GETTER);
         Span span = begin(exchange.method(), SpanKind.SERVER, parent);
         exchange.onEnd(failure -> {
-            if (failure instanceof RequestException.Refused refused && refused.reason() == Reason.UNKNOWN) {
-                span.updateName(REQUEST); // a name that the client has made up
+            if (failure instanceof RequestException.Refused) {
+                span.updateName(REQUEST); // a name that the client may have made up
             }
             end(span, failure);
         });

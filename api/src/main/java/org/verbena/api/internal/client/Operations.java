@@ -24,6 +24,7 @@ import org.verbena.api.internal.request.StreamOperation;
 import org.verbena.api.service.Metadata;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
+import org.verbena.transport.RequestException;
 
 /** Begins the operations of a client: on a connection that is up, or when there is one. Any thread. */
 public final class Operations {
@@ -138,6 +139,12 @@ public final class Operations {
             CallPlan plan) {
         if (operation.equals(Operation.SEND)) {
             return begin(messenger, operation, message, timeoutNanos, plan);
+        }
+        if (HandlerTime.isOver()) {
+            ReferenceCountUtil.safeRelease(message);
+            return Links.notifier(messenger)
+                    .newFailedFuture(new RequestException.TimedOut("request: nothing was sent, since the time of the"
+                            + " request that this handler answers is over"));
         }
         long nanos = HandlerTime.atMost(timeoutNanos);
         if (options.interceptors().isEmpty()) {

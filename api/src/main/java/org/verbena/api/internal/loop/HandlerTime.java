@@ -66,6 +66,12 @@ public final class HandlerTime {
         return OF_THREAD.orElse(NONE).untilNanos != 0;
     }
 
+    /** Whether nobody waits any more for the answer to the request that this thread handles. */
+    public static boolean isOver() {
+        long until = OF_THREAD.orElse(NONE).untilNanos;
+        return until != 0 && until - System.nanoTime() <= 0;
+    }
+
     /** A timeout, or what is left of the time of the request that this thread handles: at least 1. */
     public static long atMost(long timeoutNanos) {
         long until = OF_THREAD.orElse(NONE).untilNanos;

@@ -55,9 +55,12 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
                         method.name().getBytes(StandardCharsets.US_ASCII)));
     }
 
-    /** The service and the method that a request names, as {@link Method#toString} has them; null if it names none. */
+    /**
+     * The service and the method that a request names, as {@link Method#toString} has them; null if it names none. The
+     * client can make them up, but for line breaks and the like.
+     */
     public @Nullable String method() {
-        return own.containsKey(METHOD) ? own(SERVICE) + '/' + own(METHOD) : null;
+        return own.containsKey(METHOD) ? ShortForm.printable(own(SERVICE) + '/' + own(METHOD)) : null;
     }
 
     private String own(String name) {

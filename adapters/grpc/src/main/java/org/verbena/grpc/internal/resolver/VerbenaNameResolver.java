@@ -87,7 +87,7 @@ final class VerbenaNameResolver extends NameResolver {
 
     private StatusOr<List<EquivalentAddressGroup>> lookUp() {
         List<EquivalentAddressGroup> found = new ArrayList<>();
-        UnknownHostException failure = null;
+        Exception failure = null;
         for (InetSocketAddress server : servers) {
             try {
                 List<SocketAddress> addresses = new ArrayList<>();
@@ -99,7 +99,7 @@ final class VerbenaNameResolver extends NameResolver {
                         Attributes.newBuilder()
                                 .set(EquivalentAddressGroup.ATTR_AUTHORITY_OVERRIDE, authority(server))
                                 .build()));
-            } catch (UnknownHostException unknown) {
+            } catch (UnknownHostException | RuntimeException unknown) { // the latter from a resolver of the program's
                 failure = unknown;
             }
         }
