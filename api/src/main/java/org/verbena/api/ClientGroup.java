@@ -107,6 +107,9 @@ public final class ClientGroup implements Iterable<ConnectedClient> {
     public boolean remove(ConnectedClient client) {
         boolean wasIn = members.remove(client) != null;
         client.left(this);
+        if (members.containsKey(client)) { // another thread has added it meanwhile
+            client.joined(this);
+        }
         return wasIn;
     }
 

@@ -2,6 +2,7 @@ package org.verbena.api;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -12,7 +13,9 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -115,6 +118,55 @@ class StreamFramesTest extends ApiSuite {
             peer.writeAndFlush(frame(END));
             peer.writeAndFlush(frame("01 0000000000000a 68"));
             assertThat(hex(inbox(peer).next())).isEqualTo("02" + "0000000000000a" + "2a");
+            done("closing", peer.close());
+        }
+    }
+
+    /** What is behind a hole would look as if there were none. */
+    @Test
+    void nothingFollowsALostMessageButTheCancellation() {
+        try (Server server = listen(announcing());
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel accepted = server.next();
+            MessageStream stream = client.stream(new byte[] {7}, RequestOptions.DEFAULTS);
+            inbox(accepted).next();
+            inbox(accepted).next();
+            stream.send(new byte[] {1});
+            ByteBuf gone = Unpooled.wrappedBuffer(new byte[] {2});
+            stream.send(gone);
+            gone.release();
+            stream.send(new byte[] {3});
+            stream.end();
+            accepted.writeAndFlush(frame("10 80000000000001 00000010 00100000"));
+            assertThat(hex(inbox(accepted).next())).isEqualTo("0e00000000000001" + "01");
+            assertThat(hex(inbox(accepted).next())).isEqualTo("0800000000000001");
+            assertThatThrownBy(() -> stream.whenOver().get()).isInstanceOf(ExecutionException.class);
+            done("closing", accepted.close());
+        }
+    }
+
+    /** Nobody waits for what its handler would make of it, and the connection's bound no longer counts it. */
+    @Test
+    void aCancelledStreamKeepsNothing() throws Exception {
+        try (RdmaServer server = serverOfStreams()) {
+            RdmaChannel peer = peerOf(server);
+            peer.writeAndFlush(frame(BEGIN));
+            inbox(peer).next();
+            MessageStream stream = Patience.take("the stream", begun);
+            peer.writeAndFlush(frame(ITEM + "68"));
+            peer.writeAndFlush(frame("08 00000000000009"));
+            assertThatThrownBy(() -> stream.whenOver().get()).isInstanceOf(Exception.class);
+            CompletableFuture<Object> read = new CompletableFuture<>();
+            Thread.ofVirtual().start(() -> {
+                try {
+                    read.complete(String.valueOf(stream.receive()));
+                } catch (Exception thrown) {
+                    read.complete(thrown);
+                }
+            });
+            assertThat(Patience.await("the reader", read)).isInstanceOf(CancellationException.class);
             done("closing", peer.close());
         }
     }

@@ -44,6 +44,8 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     /** Whether none follow. Written by the loop. */
     private volatile boolean peerEnded;
 
+    private volatile boolean dropped;
+
     /** Whether the program wants nothing of what has arrived. */
     private volatile boolean discarded;
 
@@ -92,6 +94,9 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
                     + " bytes that their programs have not read");
         }
         arrived.add(message);
+        if (dropped) {
+            arrived.clear();
+        }
         return null;
     }
 
@@ -100,6 +105,17 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
         boolean first = !peerEnded;
         peerEnded = true;
         return first;
+    }
+
+    /** Whether the peer sends nothing more, having said so. */
+    boolean hasPeerEnded() {
+        return peerEnded;
+    }
+
+    /** What has arrived is not wanted any more. Any thread. */
+    void drop() {
+        dropped = true;
+        arrived.clear(); // on the heap
     }
 
     private boolean hold(int bytes) {

@@ -61,6 +61,12 @@ public final class ItemStream implements MessageStream {
         /** Whether this end has sent its last. */
         boolean ended;
 
+        /** Whether a message is lost, so that no further one may go or come, nor an end as if there were no hole. */
+        boolean broken;
+
+        /** Messages that were written, and neither sent nor lost. */
+        int unsent;
+
         /** Whether the peer has had credit. */
         boolean opened;
 
@@ -84,6 +90,11 @@ public final class ItemStream implements MessageStream {
             return messenger;
         }
 
+        /** Whether the end may follow what was written: nothing of that can be lost any more. */
+        boolean hasSentAll() {
+            return !ended && !broken && unsent == 0;
+        }
+
         Owner owner() {
             return owner;
         }
@@ -97,6 +108,7 @@ public final class ItemStream implements MessageStream {
             Future<Void> sent = messenger.outgoing().write(kind, number, payload);
             sent.addListener(done -> {
                 if (!done.isSuccess()) {
+                    broken = true;
                     owner.breakOff(done.cause());
                 }
             });
@@ -220,7 +232,8 @@ public final class ItemStream implements MessageStream {
 
     /** As {@link #item0}, without credit. */
     void last0(ByteBuf message) {
-        if (over) {
+        Place here = place;
+        if (over || (here != null && here.broken)) {
             message.release();
         } else if (incoming.isAwaited0() && wakes.compareAndSet(0, 1)) {
             incoming.deliver0(message);
@@ -236,7 +249,7 @@ public final class ItemStream implements MessageStream {
         try {
             copy = Unpooled.wrappedBuffer(ByteBufUtil.getBytes(message));
         } catch (OutOfMemoryError noMemory) {
-            breakOff(noMemory);
+            lost0(noMemory);
             return;
         } finally {
             message.release();
@@ -245,8 +258,17 @@ public final class ItemStream implements MessageStream {
         if (refusal == null) {
             wakeReader();
         } else {
-            breakOff(refusal);
+            lost0(refusal);
         }
+    }
+
+    /** A message that came is lost: what follows it must not be taken for what follows the one before. */
+    private void lost0(Throwable cause) {
+        Place here = place;
+        if (here != null) {
+            here.broken = true;
+        }
+        breakOff(cause);
     }
 
     /** A message is lost, or the program has broken a rule: it cannot go on. Any thread. */
@@ -298,8 +320,11 @@ public final class ItemStream implements MessageStream {
             failure = cause instanceof CancellationException && early != null ? early : cause;
             over = true;
         }
-        incoming.forget();
         Throwable why = failure;
+        if (answers && why != null) {
+            incoming.drop(); // nobody waits for what the handler would make of it
+        }
+        incoming.forget();
         if (why == null) {
             outcome.trySuccess(null);
         } else {
@@ -432,7 +457,7 @@ public final class ItemStream implements MessageStream {
     @Override
     public void cancel() {
         Runnable giveUp = canceller;
-        if (!over && giveUp != null) {
+        if (!over && giveUp != null && (answers || !incoming.hasPeerEnded())) {
             incoming.discard();
             giveUp.run();
         }

@@ -107,7 +107,7 @@ final class OutgoingItems {
     void turn0(ItemStream.@Nullable Place here, boolean isOver) {
         boolean wrote = false;
         for (Item next = waiting.peek(); next != null; next = waiting.peek()) {
-            if (isOver || (here != null && here.ended)) {
+            if (isOver || (here != null && (here.ended || here.broken))) {
                 waiting.remove();
                 drop(next);
             } else if (here != null && here.creditMessages > 0 && here.creditBytes > 0) {
@@ -123,7 +123,7 @@ final class OutgoingItems {
         if (wrote && here != null) {
             here.messenger().outgoing().flush();
         }
-        if (here != null && !isOver && !here.ended && ending && waiting.isEmpty()) {
+        if (here != null && !isOver && ending && waiting.isEmpty() && here.hasSentAll()) {
             here.ended = true;
             here.owner().end0();
         }
@@ -133,7 +133,11 @@ final class OutgoingItems {
     }
 
     private void write0(ItemStream.Place here, Item item) {
+        here.unsent++;
         here.write0(Frames.ITEM, item.message).addListener((Future<Void> done) -> {
+            if (--here.unsent == 0 && ending) {
+                stream.wake();
+            }
             giveBack(item.bytes);
             if (done.isSuccess()) {
                 item.sent.trySuccess(null);

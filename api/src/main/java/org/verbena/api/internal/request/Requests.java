@@ -519,8 +519,9 @@ public final class Requests {
 
         /** The server has said that it is over. */
         void ended0() {
-            operation.stream().peerEnded0(correlation());
-            trySuccess(null);
+            if (trySuccess(null)) { // otherwise a message is lost, and this is no proper end
+                operation.stream().peerEnded0(correlation());
+            }
         }
 
         @Override
