@@ -292,9 +292,11 @@ public abstract class InterceptorSuite extends ApiSuite {
                     });
                 });
                 RdmaClient client = client().connect(host(), front.port())) {
+            long before = between.channel().statistics().messagesSent();
             CompletableFuture<byte[]> request = client.request(new byte[1], Duration.ofMillis(50));
             assertThat(failure("the request", request)).isInstanceOf(RequestException.TimedOut.class);
             assertThat(failure("the backend's", asked)).isInstanceOf(RequestException.TimedOut.class);
+            assertThat(between.channel().statistics().messagesSent()).isEqualTo(before);
             assertThat(between.request(new byte[2])).succeedsWithin(Duration.ofMinutes(1));
             assertThat(arrived).hasValue(1);
         }
