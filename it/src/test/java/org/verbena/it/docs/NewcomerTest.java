@@ -202,7 +202,7 @@ class NewcomerTest {
         return Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
                 .map(Path::of)
                 .filter(entry -> entry.startsWith(target)
-                        && !target.relativize(entry).toString().contains("test"))
+                        && !target.relativize(entry).toString().matches("test-classes|.*-tests\\.jar"))
                 .findFirst()
                 .orElseThrow(() -> new AssertionError(target + " is not on the class path"));
     }
