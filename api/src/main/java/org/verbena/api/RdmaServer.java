@@ -490,8 +490,9 @@ public final class RdmaServer implements AutoCloseable {
         /**
          * Handles the requests of a connection one after another as well, in the order in which they and the messages
          * that are not requests arrived. A handler that answers after it has returned may answer in another order. The
-         * handlers of streams have turns of their own, and connections do not wait for each other. Needs {@link #virtualThreads}, on which the handler may block; on the
-         * event loop all is in order anyway. Cannot be combined with {@link #maxHandlers}. Off by default.
+         * handlers of streams have turns of their own, and connections do not wait for each other. Needs {@link
+         * #virtualThreads}, on which the handler may block; on the event loop all is in order anyway. Cannot be
+         * combined with {@link #maxHandlers}. Off by default.
          *
          * @param ordered whether a request waits for those before it
          * @return this
