@@ -18,6 +18,7 @@ import org.verbena.transport.software.ConnectionOutcome;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareEndpoint;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.software.SoftwareReceiveQueue;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
@@ -381,13 +382,8 @@ final class InProcessEndpoint extends SoftwareEndpoint implements InProcessIoHan
     }
 
     @Override
-    protected boolean runAfterPoll(Runnable turn) {
-        InProcessIoHandler with = io;
-        if (with == null) {
-            return false;
-        }
-        with.runAfterPoll(turn);
-        return true;
+    protected @Nullable SoftwareIoHandler io() {
+        return io;
     }
 
     @Override
@@ -398,14 +394,6 @@ final class InProcessEndpoint extends SoftwareEndpoint implements InProcessIoHan
     @Override
     public ConnectionOutcome outcome() {
         return outcome;
-    }
-
-    @Override
-    public void countCompletion() {
-        InProcessIoHandler with = io;
-        if (with != null) {
-            with.completed();
-        }
     }
 
     @Override

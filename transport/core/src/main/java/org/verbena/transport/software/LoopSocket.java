@@ -75,12 +75,9 @@ public abstract class LoopSocket implements LoopMember {
         return handler;
     }
 
-    /** The endpoint has reported a completion: the loop counts them. */
-    public final void completed() {
-        SoftwareIoHandler handler = io;
-        if (handler != null) {
-            handler.completed();
-        }
+    /** As {@link #io}; null until it is registered. */
+    public final @Nullable SoftwareIoHandler ioOrNull() {
+        return io;
     }
 
     @Override

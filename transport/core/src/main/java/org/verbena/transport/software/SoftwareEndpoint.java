@@ -107,13 +107,8 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     /** Sends what was posted and what the peer is owed, as far as it goes; not if that has to wait for the peer. */
     protected abstract void pump();
 
-    /**
-     * Schedules a turn for after the loop's next poll of its peers: Netty may run tasks for up to a second without
-     * polling.
-     *
-     * @return false if the loop does not poll for this connection yet; a task will do
-     */
-    protected abstract boolean runAfterPoll(Runnable turn);
+    /** The handler of the loop that polls for this connection; null if none does yet, or any more. */
+    protected abstract @Nullable SoftwareIoHandler io();
 
     /** Reports the end to the peer, as far as possible, and releases the socket. */
     protected abstract void leavePeer();
@@ -334,6 +329,14 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         }
     }
 
+    @Override
+    public final void countCompletion() {
+        SoftwareIoHandler io = io();
+        if (io != null) {
+            io.completed();
+        }
+    }
+
     // Turns.
 
     /** Schedules a turn. */
@@ -342,7 +345,9 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
             return;
         }
         turnScheduled = true;
-        if (inTurn && runAfterPoll(turnTask)) {
+        SoftwareIoHandler io = inTurn ? io() : null;
+        if (io != null) { // Netty may run tasks for up to a second without polling
+            io.runAfterPoll(turnTask);
             return;
         }
         try {

@@ -601,13 +601,9 @@ final class ShmEndpoint extends SoftwareEndpoint
     // Events of the reports.
 
     @Override
-    protected boolean runAfterPoll(Runnable turn) {
+    protected @Nullable SoftwareIoHandler io() {
         ControlSocket now = socket;
-        if (now == null) {
-            return false;
-        }
-        now.io().runAfterPoll(turn);
-        return true;
+        return now == null ? null : now.ioOrNull();
     }
 
     @Override
@@ -625,14 +621,6 @@ final class ShmEndpoint extends SoftwareEndpoint
     @Override
     public ConnectionOutcome outcome() {
         return outcome;
-    }
-
-    @Override
-    public void countCompletion() {
-        ControlSocket counting = socket;
-        if (counting != null) {
-            counting.completed();
-        }
     }
 
     // The end.

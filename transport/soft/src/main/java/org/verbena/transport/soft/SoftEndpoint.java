@@ -16,6 +16,7 @@ import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SoftwareEndpoint;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 
@@ -306,13 +307,9 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
     }
 
     @Override
-    protected boolean runAfterPoll(Runnable turn) {
+    protected @Nullable SoftwareIoHandler io() {
         SoftSocket now = socket;
-        if (now == null) {
-            return false;
-        }
-        now.io().runAfterPoll(turn);
-        return true;
+        return now == null ? null : now.ioOrNull();
     }
 
     @Override
@@ -330,14 +327,6 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
     @Override
     public ConnectionEnd outcome() {
         return end;
-    }
-
-    @Override
-    public void countCompletion() {
-        SoftSocket counting = socket;
-        if (counting != null) {
-            counting.completed();
-        }
     }
 
     // Events of the socket.
