@@ -83,7 +83,7 @@ public abstract class MessageStreamSuite extends ApiSuite {
         throw new AssertionError("it has not failed");
     }
 
-    /** Keeps what it gets, and asks for no more than it is told to. */
+    /** Keeps what it receives, and requests a given number of messages. */
     private static final class Collector implements Flow.Subscriber<ByteBuf> {
         final BlockingQueue<String> messages = new LinkedBlockingQueue<>();
         final CompletableFuture<Void> end = new CompletableFuture<>();

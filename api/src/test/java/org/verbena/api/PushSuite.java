@@ -172,7 +172,7 @@ public abstract class PushSuite extends ApiSuite {
         }
     }
 
-    /** The device is told to take the bytes of all from where the program has written them. */
+    /** Every send reads its bytes from where the program has written them. */
     @Test
     void oneBufferGoesToManyClientsWithoutACopy() {
         int bytes = 10_000;

@@ -208,7 +208,7 @@ class StreamFramesTest extends ApiSuite {
         }
     }
 
-    /** The first server is leaving and has not begun with it: it goes on with the next, with all that there is. */
+    /** The first server leaves before it has begun the stream. The next one gets it with all its messages. */
     @Test
     void aStreamThatWasNotBegunGoesOnElsewhere() {
         try (Server server = listen(announcing());

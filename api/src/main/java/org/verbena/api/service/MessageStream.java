@@ -122,8 +122,8 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
     void cancel();
 
     /**
-     * {@linkplain #cancel Cancels} it, unless it is over, or this is the server's end and {@link #end} was called: then
-     * what waits is still sent.
+     * {@linkplain #cancel Cancels} it, unless it is over, or the server has called {@link #end}: what waits at the
+     * server is still sent then.
      */
     @Override
     void close();

@@ -44,9 +44,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     /** Whether none follow. Written by the loop. */
     private volatile boolean peerEnded;
 
-    private volatile boolean dropped;
-
-    /** Whether the program wants nothing of what has arrived. */
+    /** Whether nobody wants what has arrived. */
     private volatile boolean discarded;
 
     /** Whether there is a subscriber, or will be. Guarded by this object. */
@@ -94,7 +92,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
                     + " bytes that their programs have not read");
         }
         arrived.add(message);
-        if (dropped) {
+        if (discarded) {
             arrived.clear();
         }
         return null;
@@ -110,12 +108,6 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     /** Whether the peer sends nothing more, having said so. */
     boolean hasPeerEnded() {
         return peerEnded;
-    }
-
-    /** What has arrived is not wanted any more. Any thread. */
-    void drop() {
-        dropped = true;
-        arrived.clear(); // on the heap
     }
 
     private boolean hold(int bytes) {
@@ -192,7 +184,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     private void publish0(Flow.Subscriber<? super ByteBuf> to) {
         while (!completed) {
             boolean isLast = isEnded();
-            ByteBuf next = discarded ? drain() : demand.get() > 0 ? poll() : null;
+            ByteBuf next = demand.get() > 0 ? arrived.poll() : null;
             if (next == null) {
                 if (isLast && arrived.isEmpty()) {
                     complete(to);
@@ -202,11 +194,6 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
             taken(next.readableBytes());
             deliver(to, next);
         }
-    }
-
-    private @Nullable ByteBuf drain() {
-        arrived.clear(); // on the heap
-        return null;
     }
 
     private void complete(Flow.Subscriber<? super ByteBuf> to) {
@@ -252,10 +239,6 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
 
     // ---- the program
 
-    private @Nullable ByteBuf poll() {
-        return arrived.poll();
-    }
-
     private void taken(int bytes) {
         release(bytes);
         takenMessages.incrementAndGet();
@@ -266,8 +249,10 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
         return peerEnded || stream.isOver();
     }
 
+    /** Nobody wants what has arrived, nor what does. Any thread. */
     void discard() {
         discarded = true;
+        arrived.clear(); // on the heap
     }
 
     boolean isSubscribed() {
@@ -292,10 +277,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
         }
         while (true) {
             boolean isLast = isEnded();
-            if (discarded) {
-                arrived.clear();
-            }
-            ByteBuf next = poll();
+            ByteBuf next = arrived.poll();
             if (next != null) {
                 return next;
             }

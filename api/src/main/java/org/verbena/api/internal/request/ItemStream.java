@@ -186,7 +186,7 @@ public final class ItemStream implements MessageStream {
         }
     }
 
-    /** Whether the loop goes on with this. A task gathers what is to be sent; without a loop it is done here. */
+    /** Returns whether the event loop runs the turn, later, when more may wait. Without a loop it runs here. */
     private boolean moved(@Nullable Place here, boolean anyway) {
         if (here == null || (!anyway && here.loop().inEventLoop())) {
             return false;
@@ -322,7 +322,7 @@ public final class ItemStream implements MessageStream {
         }
         Throwable why = failure;
         if (answers && why != null) {
-            incoming.drop(); // nobody waits for what the handler would make of it
+            incoming.discard(); // nobody waits for what the handler would make of it
         }
         incoming.forget();
         if (why == null) {
@@ -457,7 +457,7 @@ public final class ItemStream implements MessageStream {
     @Override
     public void cancel() {
         Runnable giveUp = canceller;
-        if (!over && giveUp != null && (answers || !incoming.hasPeerEnded())) {
+        if (!over && giveUp != null) {
             incoming.discard();
             giveUp.run();
         }
@@ -465,7 +465,7 @@ public final class ItemStream implements MessageStream {
 
     @Override
     public void close() {
-        if (!answers || !outgoing.isEnding()) {
+        if (!(answers ? outgoing.isEnding() : incoming.hasPeerEnded())) { // the server's end is the stream's
             cancel();
         }
     }

@@ -550,10 +550,7 @@ public final class Requests {
         if (request == null) {
             return null;
         }
-        unanswered = 0;
-        if (unproven) {
-            unproven = false;
-        }
+        answers0();
         return request instanceof StreamRequest stream ? stream.operation.stream() : null;
     }
 
@@ -635,11 +632,16 @@ public final class Requests {
         }
     }
 
-    private @Nullable Request<?> awaiting0(long correlation, ByteBuf answer) {
+    /** The server does answer. */
+    private void answers0() {
         unanswered = 0;
-        if (unproven) {
+        if (unproven) { // other threads read it: it is written once
             unproven = false;
         }
+    }
+
+    private @Nullable Request<?> awaiting0(long correlation, ByteBuf answer) {
+        answers0();
         Request<?> request = pending.get(correlation);
         if (request == null) {
             lateReplies.increment();
