@@ -179,6 +179,20 @@ public abstract class InterceptorSuite extends ApiSuite {
         return RequestOptions.DEFAULTS.withMetadata(Metadata.EMPTY.with("token", value));
     }
 
+    /** Whether the reply comes before its future is made or after. */
+    @Test
+    void theProgramGetsAReplyWhenInterceptorsHaveSeenIt() throws Exception {
+        AtomicInteger seen = new AtomicInteger();
+        ClientInterceptor counting = request -> request.onEnd((metadata, cause) -> seen.incrementAndGet());
+        try (RdmaServer server = server().bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
+                RdmaClient client = client().intercept(counting).connect(host(), server.port())) {
+            for (int i = 1; i <= 2000; i++) {
+                client.request(new byte[1]).get();
+                assertThat(seen).hasValue(i);
+            }
+        }
+    }
+
     @Test
     void aClientsMayRefuseOneRequest() throws Exception {
         AtomicInteger handled = new AtomicInteger();

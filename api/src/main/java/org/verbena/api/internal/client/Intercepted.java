@@ -1,6 +1,8 @@
 package org.verbena.api.internal.client;
 
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;
@@ -57,9 +59,23 @@ final class Intercepted<T> implements OutgoingRequest {
         return request.with(new Headers(metadata, request.headers().own()), received -> replied = received);
     }
 
-    void ended(Future<?> outcome) {
-        Throwable cause = outcome.cause();
-        ended(cause == null ? replied : Metadata.EMPTY, cause);
+    /** The outcome for the program, which gets it when the interceptors have seen it. */
+    Future<T> seenBefore(Future<T> outcome, Promise<T> program) {
+        program.addListener(done -> {
+            if (done.isCancelled()) {
+                outcome.cancel(false);
+            }
+        });
+        outcome.addListener((Future<T> done) -> {
+            Throwable cause = done.cause();
+            ended(cause == null ? replied : Metadata.EMPTY, cause);
+            if (cause != null) {
+                program.tryFailure(cause);
+            } else if (!program.trySuccess(done.getNow())) {
+                ReferenceCountUtil.release(done.getNow());
+            }
+        });
+        return program;
     }
 
     void ended(Metadata received, @Nullable Throwable cause) {

@@ -157,9 +157,9 @@ public final class Operations {
             request.ended(Metadata.EMPTY, refusal);
             return Links.notifier(messenger).newFailedFuture(refusal);
         }
-        Future<T> outcome = begin(messenger, request.operation(), message, nanos, plan);
-        outcome.addListener(request::ended);
-        return outcome;
+        return request.seenBefore(
+                begin(messenger, request.operation(), message, nanos, plan),
+                Links.notifier(messenger).newPromise());
     }
 
     private <T> Future<T> begin(
