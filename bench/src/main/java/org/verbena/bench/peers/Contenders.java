@@ -13,6 +13,7 @@ import org.verbena.bench.peers.contenders.NettyContender;
 import org.verbena.bench.peers.contenders.ProtocolContender;
 import org.verbena.bench.peers.contenders.RSocketContender;
 import org.verbena.bench.peers.contenders.ReactorContender;
+import org.verbena.bench.peers.contenders.RequestContender;
 import org.verbena.bench.peers.contenders.SpinningContender;
 import org.verbena.bench.peers.contenders.VerbenaContender;
 import org.verbena.bench.peers.contenders.VertxContender;
@@ -32,6 +33,7 @@ final class Contenders {
         ALL.put("verbena-claim", () -> new ProtocolContender(true));
         ALL.put("verbena-rendezvous", () -> new VerbenaContender(false, 64 << 10));
         ALL.put("verbena-crc", () -> new VerbenaContender(true));
+        ALL.put("verbena-requests", RequestContender::new);
         ALL.put("netty-nio", () -> new NettyContender(false));
         ALL.put("netty-verbena", () -> new NettyContender(true));
         ALL.put("aeron-ipc", () -> new AeronContender(AeronContender.Medium.IPC));
