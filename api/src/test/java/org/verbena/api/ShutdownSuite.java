@@ -25,8 +25,6 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.LongAdder;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
@@ -509,86 +507,5 @@ public abstract class ShutdownSuite extends ApiSuite {
         assertThat(hex(inbox(stays).next())).startsWith(LEAVING);
         done("closing", stays.close());
         assertThat(Patience.await("the shutdown", stopping)).isFalse();
-    }
-
-    // ---- a rolling update
-
-    @Test
-    void aRollingUpdateFailsNoRequest() {
-        rollingUpdate(2, 20);
-    }
-
-    @Test
-    @Tag("full")
-    void aLargeRollingUpdateFailsNoRequest() {
-        rollingUpdate(5, 200);
-    }
-
-    private void rollingUpdate(int rounds, int count) {
-        LongAdder answered = new LongAdder();
-        AtomicBoolean stop = new AtomicBoolean();
-        MessageHandler busy = MessageHandler.ofBytes((exchange, message) -> {
-            Thread.sleep(1);
-            exchange.reply(message);
-        });
-        RdmaServer[] servers = new RdmaServer[3];
-        for (int i = 0; i < servers.length; i++) {
-            servers[i] = serveOnThreads(lastingPort(), busy);
-        }
-        List<RdmaClient> clients = new ArrayList<>();
-        List<CompletableFuture<Void>> running = new ArrayList<>();
-        try {
-            for (int i = 0; i < count; i++) {
-                RdmaClient client = client(servers);
-                clients.add(client);
-                for (int chain = 0; chain < 2; chain++) {
-                    CompletableFuture<Void> ended = new CompletableFuture<>();
-                    running.add(ended);
-                    goOn(client, answered, stop, ended);
-                }
-            }
-            for (int round = 0; round < rounds; round++) {
-                for (int i = 0; i < servers.length; i++) {
-                    int port = servers[i].port();
-                    long before = answered.sum();
-                    assertThat(Patience.await("the shutdown", servers[i].shutdown(LONG)))
-                            .isTrue();
-                    Patience.until("the others serve all", () -> answered.sum() > before + count);
-                    RdmaServer next = serveOnThreads(port, busy);
-                    servers[i] = next;
-                    Patience.until("all are back", () -> next.connections().size() == count);
-                }
-            }
-        } finally {
-            stop.set(true);
-        }
-        running.forEach(each -> Patience.await("the last request", each));
-        assertThat(answered.sum()).isGreaterThan((long) count * rounds * servers.length);
-        List<CompletableFuture<Void>> closing = new ArrayList<>();
-        clients.forEach(client -> closing.add(client.closeAsync()));
-        closing.forEach(each -> Patience.await("a client closing", each));
-        for (RdmaServer server : servers) {
-            server.close();
-        }
-    }
-
-    private RdmaServer serveOnThreads(int port, MessageHandler handler) {
-        return RdmaServer.builder().group(group).virtualThreads(true).bind(host(), port, handler);
-    }
-
-    /** One request after the other, until one fails. */
-    private static void goOn(RdmaClient client, LongAdder answered, AtomicBoolean stop, CompletableFuture<Void> ended) {
-        client.request(new byte[64]).whenCompleteAsync((reply, failure) -> {
-            if (failure != null) {
-                ended.completeExceptionally(failure);
-                return;
-            }
-            answered.increment();
-            if (stop.get()) {
-                ended.complete(null);
-            } else {
-                goOn(client, answered, stop, ended);
-            }
-        });
     }
 }
