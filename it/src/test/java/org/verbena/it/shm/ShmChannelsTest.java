@@ -7,6 +7,7 @@ import org.verbena.api.ClaimsSuite;
 import org.verbena.api.CopiesSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.InterceptorSuite;
+import org.verbena.api.KilledServersSuite;
 import org.verbena.api.LeavingServersSuite;
 import org.verbena.api.LifecycleSuite;
 import org.verbena.api.ManyChannelsSuite;
@@ -21,6 +22,7 @@ import org.verbena.api.RawSuite;
 import org.verbena.api.ReconnectSuite;
 import org.verbena.api.RequestFailureSuite;
 import org.verbena.api.RequestWindowSuite;
+import org.verbena.api.RollingUpdateSuite;
 import org.verbena.api.SeveralServersSuite;
 import org.verbena.api.ShortFormLimitsSuite;
 import org.verbena.api.ShortFormSuite;
@@ -150,6 +152,22 @@ class ShmChannelsTest {
 
     @Nested
     class Shutdowns extends ShutdownSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class RollingUpdates extends RollingUpdateSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class KilledServers extends KilledServersSuite {
         @Override
         protected String provider() {
             return "shm";

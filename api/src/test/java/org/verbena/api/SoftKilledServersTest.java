@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftKilledServersTest extends KilledServersSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
