@@ -41,7 +41,8 @@ import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
  * does not finish fails here with the reason and the end of the guest's console.
  *
  * <p>Several guests run at a time, each with a class of tests; whichever is done with one gets the next. What is tagged
- * {@value #FULL_TAG} as well is left out unless the mode is {@link LabMode#FULL} or tests were asked for by name.
+ * {@value #FULL_TAG} or {@value #FULL_ANYWHERE_TAG} as well is left out unless the mode is {@link LabMode#FULL} or tests
+ * were asked for by name.
  *
  * <p>Its settings are system properties, which the build sets: {@code lab} (see {@link LabMode}), {@code lab.tests}
  * (the names asked for), {@code lab.guests} (how many), {@code lab.folder} ({@code it/lab}), {@code lab.output} (where
@@ -55,6 +56,9 @@ public final class LabTestEngine implements TestEngine {
 
     /** For what repeats a proof with other options, or goes on for minutes. */
     static final String FULL_TAG = "lab-full";
+
+    /** The same, in suites that run on the host as well. */
+    static final String FULL_ANYWHERE_TAG = "full";
 
     /**
      * For a class that takes a minute or more though its tests are few: the order of classes goes by their number else.
@@ -171,7 +175,7 @@ public final class LabTestEngine implements TestEngine {
 
     private void mirrorChildren(TestPlan plan, TestIdentifier of, TestDescriptor parent, UniqueId root) {
         for (TestIdentifier child : plan.getChildren(of)) {
-            if (!withFull && child.getTags().contains(TestTag.create(FULL_TAG))) {
+            if (!withFull && isForTheFullRun(child)) {
                 continue;
             }
             MirrorDescriptor mirror =
@@ -182,6 +186,11 @@ public final class LabTestEngine implements TestEngine {
                 parent.addChild(mirror);
             }
         }
+    }
+
+    static boolean isForTheFullRun(TestIdentifier test) {
+        return test.getTags().contains(TestTag.create(FULL_TAG))
+                || test.getTags().contains(TestTag.create(FULL_ANYWHERE_TAG));
     }
 
     @Override

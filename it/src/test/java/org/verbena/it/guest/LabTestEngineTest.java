@@ -140,10 +140,10 @@ class LabTestEngineTest {
         assertThat(outcomes(run(LabMode.REQUIRE, new JvmGuest(), selectClass(PartlyFull.class))))
                 .containsOnlyKeys("isEveryday()");
         assertThat(outcomes(run(LabMode.FULL, new JvmGuest(), selectClass(PartlyFull.class))))
-                .containsOnlyKeys("isEveryday()", "isFull()");
+                .containsOnlyKeys("isEveryday()", "isFull()", "isFullAnywhere()");
         assertThat(outcomes(run(LabMode.REQUIRE, true, 1, new JvmGuest(), selectClass(PartlyFull.class))))
                 .as("asked for by name")
-                .containsOnlyKeys("isEveryday()", "isFull()");
+                .containsOnlyKeys("isEveryday()", "isFull()", "isFullAnywhere()");
     }
 
     @Test
@@ -483,6 +483,10 @@ class LabTestEngineTest {
         @Test
         @Tag("lab-full")
         void isFull() {}
+
+        @Test
+        @Tag("full")
+        void isFullAnywhere() {}
     }
 
     @Tag("lab")

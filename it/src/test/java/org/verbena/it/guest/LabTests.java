@@ -1,6 +1,5 @@
 package org.verbena.it.guest;
 
-import org.junit.platform.engine.TestTag;
 import org.junit.platform.engine.discovery.DiscoverySelectors;
 import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.TagFilter;
@@ -35,7 +34,7 @@ public record LabTests(int everyday, int full) {
                                 .isEmpty()) {
                     continue;
                 }
-                if (test.getTags().contains(TestTag.create(LabTestEngine.FULL_TAG))) {
+                if (LabTestEngine.isForTheFullRun(test)) {
                     full++;
                 } else {
                     everyday++;
