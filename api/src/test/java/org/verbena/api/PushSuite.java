@@ -53,6 +53,7 @@ public abstract class PushSuite extends ApiSuite {
         final List<RdmaClient> clients = new ArrayList<>();
 
         Crowd(RdmaEventLoopGroup group, RdmaServer server, List<? extends MessageHandler> handlers) {
+            String host = server.localAddress().getAddress().getHostAddress();
             List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
             for (MessageHandler handler : handlers) {
                 if (connecting.size() == AT_ONCE) {
@@ -65,7 +66,7 @@ public abstract class PushSuite extends ApiSuite {
                         .option(RdmaChannelOption.RECEIVE_DEPTH, 8)
                         .option(RdmaChannelOption.RECEIVE_BUFFER_BYTES, 4096)
                         .onMessage(handler)
-                        .connectAsync("127.0.0.1", server.port()));
+                        .connectAsync(host, server.port()));
             }
             connecting.forEach(each -> clients.add(Patience.await("a client", each)));
             Patience.until("all are there", () -> server.clients().size() == handlers.size());
@@ -342,7 +343,8 @@ public abstract class PushSuite extends ApiSuite {
                 room.broadcast(Unpooled.wrappedBuffer(new byte[10_000]));
                 return room.missed() > 0;
             });
-            assertThat(room.missed()).isOne();
+            // More than one if the client is removed only after the next broadcast has begun.
+            assertThat(room.missed()).isPositive();
             assertThat(room).isEmpty();
         }
     }
