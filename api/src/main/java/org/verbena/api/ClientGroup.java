@@ -38,7 +38,8 @@ import org.verbena.transport.SendLimitException;
  * <p><b>Memory.</b> All clients of a device are sent one buffer. It is the program's own if that was allocated by
  * {@code alloc()} of a client's {@link ConnectedClient#channel channel} and has more than 2 KiB; else its bytes are
  * copied once. It is released when the last client has it. What waits to be sent has a bound for each client of the
- * group: a client that accepts nothing holds up no other, and keeps no more than that.
+ * group: a client that accepts nothing holds up no other, and keeps no more than that, also if it leaves the group and
+ * joins again.
  */
 public final class ClientGroup implements Iterable<ConnectedClient> {
     /** What becomes of a client when a message is broadcast that exceeds the bound of what waits to be sent to it. */
@@ -93,7 +94,7 @@ public final class ClientGroup implements Iterable<ConnectedClient> {
      * @return whether it was not in the group before
      */
     public boolean add(ConnectedClient client) {
-        boolean isNew = members.putIfAbsent(client, new SendLimit(bounds)) == null;
+        boolean isNew = members.putIfAbsent(client, client.limitOf(this, bounds)) == null;
         client.joined(this);
         return isNew;
     }

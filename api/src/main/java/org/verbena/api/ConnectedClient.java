@@ -4,11 +4,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
+import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.SendLimit;
 import org.verbena.transport.SendLimitException;
 
 /**
@@ -24,6 +27,12 @@ public final class ConnectedClient {
     private final RdmaChannel channel;
     private final Messenger messenger;
     private final Set<ClientGroup> groups = ConcurrentHashMap.newKeySet(1);
+
+    /**
+     * What waits of each group's messages, which do not leave with the client: it goes on counting when the client
+     * joins again. As long as there is the group. Guarded by itself.
+     */
+    private final Map<ClientGroup, SendLimit> limits = new WeakHashMap<>(2);
 
     private ConnectedClient(RdmaChannel channel, Messenger messenger) {
         this.channel = channel;
@@ -108,6 +117,13 @@ public final class ConnectedClient {
         groups.add(group);
         if (!channel.isOpen()) {
             group.remove(this);
+        }
+    }
+
+    /** Counts what waits of a group's messages. */
+    SendLimit limitOf(ClientGroup group, SendLimit.Bounds bounds) {
+        synchronized (limits) {
+            return limits.computeIfAbsent(group, first -> new SendLimit(bounds));
         }
     }
 

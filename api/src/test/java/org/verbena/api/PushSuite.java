@@ -348,4 +348,38 @@ public abstract class PushSuite extends ApiSuite {
             assertThat(room).isEmpty();
         }
     }
+
+    /** Else a client that takes nothing, and joins again and again, would keep any number of messages here. */
+    @Test
+    void aClientThatJoinsAgainKeepsItsBound() {
+        try (RdmaServer server = small(RdmaServer.builder().group(group)).bind(host(), 0, NOTHING);
+                Crowd crowd = new Crowd(group, server, List.of(NOTHING))) {
+            crowd.stop(0);
+            ConnectedClient client = server.clients().iterator().next();
+            ClientGroup room = new ClientGroup(SlowClients.REMOVE, 2, 1 << 20);
+            List<Future<Integer>> outcomes = new ArrayList<>();
+            room.add(client);
+            while (room.missed() == 0) { // the transport takes some
+                outcomes.add(room.broadcast(Unpooled.wrappedBuffer(new byte[10_000])));
+            }
+            assertThat(room).isEmpty();
+            for (long missed = 1; missed < 4; missed++) {
+                assertThat(room.add(client)).isTrue();
+                Future<Integer> outcome = room.broadcast(Unpooled.wrappedBuffer(new byte[10_000]));
+                assertThat(Patience.await("the outcome", outcome)).isZero();
+                assertThat(room.missed()).isEqualTo(missed + 1);
+                assertThat(room).isEmpty();
+            }
+            room.add(client);
+            room.remove(client);
+            assertThat(outcomes.stream().filter(each -> !each.isDone()))
+                    .as("those that wait")
+                    .hasSize(2);
+            crowd.clients.getFirst().channel().config().setAutoRead(true);
+            outcomes.forEach(each -> Patience.await("the outcome", each));
+            room.add(client);
+            assertThat(Patience.await("there is room again", room.broadcast(new byte[10_000])))
+                    .isOne();
+        }
+    }
 }
