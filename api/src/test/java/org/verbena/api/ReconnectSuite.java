@@ -213,9 +213,9 @@ public abstract class ReconnectSuite extends ApiSuite {
                 Messenger chosen = client.channel().pipeline().get(Messenger.class);
                 CountDownLatch held = new CountDownLatch(1);
                 chosen.channel().eventLoop().execute(() -> await(held));
-                Future<Void> before = Operation.SEND.start(chosen, buffer("before"), Long.MAX_VALUE, true);
+                Future<Void> before = Operation.SEND.start(chosen, buffer("before"), Long.MAX_VALUE, true, true);
                 chosen.leave();
-                Future<Void> after = Operation.SEND.start(chosen, buffer("after"), Long.MAX_VALUE, true);
+                Future<Void> after = Operation.SEND.start(chosen, buffer("after"), Long.MAX_VALUE, true, true);
                 held.countDown();
                 done("the former", before);
                 done("the latter", after);

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
@@ -679,6 +680,33 @@ public abstract class SeveralServersSuite extends ApiSuite {
                 assertThat(failures).as("timeouts").isLessThan(60);
             }
             assertThat(failures).isGreaterThanOrEqualTo(5);
+        }
+    }
+
+    /** That shows how little time there was, not that it does not answer. */
+    @Test
+    void aServerThatHadOnlyTheRestOfAHandlersTimeIsNotLeftAlone() {
+        int requests = 100;
+        try (Named good = new Named();
+                Named slow = new Named();
+                RdmaClient inner = builder().target(targetOf(good, slow)).connect();
+                RdmaServer front = RdmaServer.builder()
+                        .group(group)
+                        .virtualThreads(true)
+                        .bind(
+                                host(),
+                                0,
+                                (exchange, message) -> exchange.reply(inner.request(ByteBufUtil.getBytes(message))
+                                        .get()));
+                RdmaClient outer = builder().connect(host(), front.port())) {
+            awaitUse(inner, good, slow);
+            slow.silent.set(true);
+            slow.handled.set(0);
+            for (int i = 0; i < requests; i++) {
+                CompletableFuture<byte[]> request = outer.request(new byte[1], Duration.ofMillis(20));
+                Patience.until("an outcome", request::isDone);
+            }
+            assertThat(slow.handled).hasValueGreaterThan(requests / 5);
         }
     }
 

@@ -47,6 +47,7 @@ final class Call<T> {
     private final Promise<T> outcome;
     private final int bytes;
     private final long timeoutNanos;
+    private final boolean whole;
     private final long beganNanos = System.nanoTime();
 
     // Guarded by this object.
@@ -96,13 +97,22 @@ final class Call<T> {
      * Prepares it. Any thread.
      *
      * @param message its ownership is taken
+     * @param whole whether the timeout is what the program gives it: else it is only what a handler has left
      */
-    Call(Links links, Operation<T> operation, ByteBuf message, Promise<T> outcome, long timeoutNanos, CallPlan plan) {
+    Call(
+            Links links,
+            Operation<T> operation,
+            ByteBuf message,
+            Promise<T> outcome,
+            long timeoutNanos,
+            boolean whole,
+            CallPlan plan) {
         this.links = links;
         this.operation = operation;
         this.message = message;
         this.outcome = outcome;
         this.timeoutNanos = operation.equals(Operation.SEND) ? links.longestWaitNanos() : timeoutNanos;
+        this.whole = whole;
         this.plan = plan;
         bytes = message.readableBytes();
     }
@@ -261,7 +271,9 @@ final class Call<T> {
             beginning++;
         }
         // Only a request can tell that its connection has not begun it.
-        Future<T> begun = operation.start(messenger, copy, leftNanos(), operation.equals(Operation.SEND));
+        long leftNanos = leftNanos();
+        boolean most = whole && leftNanos > timeoutNanos / 2;
+        Future<T> begun = operation.start(messenger, copy, leftNanos, most, operation.equals(Operation.SEND));
         boolean late;
         synchronized (this) {
             beginning--;

@@ -242,11 +242,12 @@ public final class Links implements LinkOwner {
     }
 
     @Override
-    public <T> boolean goOn(Promise<T> outcome, Operation<T> operation, ByteBuf message, long timeoutNanos) {
+    public <T> boolean goOn(
+            Promise<T> outcome, Operation<T> operation, ByteBuf message, long timeoutNanos, boolean whole) {
         if (end != null || (!options.redials() && ready.pickOpen(CallPlan.ONCE) == null)) {
             return false;
         }
-        new Call<>(this, operation, message, outcome, timeoutNanos, CallPlan.ONCE).begin(null);
+        new Call<>(this, operation, message, outcome, timeoutNanos, whole, CallPlan.ONCE).begin(null);
         return true;
     }
 

@@ -138,7 +138,7 @@ public final class Operations {
             long timeoutNanos,
             CallPlan plan) {
         if (operation.equals(Operation.SEND)) {
-            return begin(messenger, operation, message, timeoutNanos, plan);
+            return begin(messenger, operation, message, timeoutNanos, true, plan);
         }
         if (HandlerTime.isOver()) {
             ReferenceCountUtil.safeRelease(message);
@@ -147,8 +147,9 @@ public final class Operations {
                             + " request that this handler answers is over"));
         }
         long nanos = HandlerTime.atMost(timeoutNanos);
+        boolean whole = nanos == timeoutNanos;
         if (options.interceptors().isEmpty()) {
-            return begin(messenger, operation, message, nanos, plan);
+            return begin(messenger, operation, message, nanos, whole, plan);
         }
         Intercepted<T> request = new Intercepted<>(RequestOperations.headed(operation, plan));
         Throwable refusal = request.pass(options.interceptors());
@@ -158,7 +159,7 @@ public final class Operations {
             return Links.notifier(messenger).newFailedFuture(refusal);
         }
         return request.seenBefore(
-                begin(messenger, request.operation(), message, nanos, plan),
+                begin(messenger, request.operation(), message, nanos, whole, plan),
                 Links.notifier(messenger).newPromise());
     }
 
@@ -167,9 +168,10 @@ public final class Operations {
             Operation<T> operation,
             @Nullable ByteBuf message,
             long timeoutNanos,
+            boolean whole,
             CallPlan plan) {
         if (messenger != null && (plan.isPlain() || operation.equals(Operation.SEND))) {
-            return operation.start(messenger, message, timeoutNanos, true);
+            return operation.start(messenger, message, timeoutNanos, whole, true);
         }
         Promise<T> outcome = new Outcome<>(Links.notifier(messenger));
         ByteBuf usable;
@@ -179,7 +181,7 @@ public final class Operations {
             outcome.tryFailure(cause);
             return outcome;
         }
-        new Call<>(links, operation, usable, outcome, timeoutNanos, plan).begin(messenger);
+        new Call<>(links, operation, usable, outcome, timeoutNanos, whole, plan).begin(messenger);
         return outcome;
     }
 }

@@ -42,7 +42,8 @@ public record HeadedOperation<T>(Headers headers, int flags, Outcome<T> outcome)
     }
 
     @Override
-    public Future<T> start(Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-        return messenger.requests().headed(message, timeoutNanos, goesOn, this);
+    public Future<T> start(
+            Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
+        return messenger.requests().headed(message, timeoutNanos, whole, goesOn, this);
     }
 }

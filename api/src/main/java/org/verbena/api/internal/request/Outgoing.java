@@ -139,7 +139,7 @@ final class Outgoing {
         LinkOwner client = messenger.owner();
         if (goesOn && client != null && payload != null && !messenger.isUsable()) {
             Promise<Void> outcome = notifier.newPromise();
-            boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE);
+            boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE, true);
             if (!hasGone) { // nor can it be sent behind a leave: it would be lost
                 payload.release();
                 outcome.tryFailure(messenger.closed("send", new ClosedChannelException()));

@@ -19,6 +19,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,8 +90,8 @@ public final class Requests {
         this.most = most;
     }
 
-    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-        return start(new Request<>(message, timeoutNanos, goesOn) {
+    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
+        return start(new Request<>(message, timeoutNanos, whole, goesOn) {
             @Override
             Operation<ByteBuf> operation() {
                 return Operation.REQUEST;
@@ -106,41 +107,25 @@ public final class Requests {
         });
     }
 
-    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-        return start(new CopyingRequest<byte[]>(message, timeoutNanos, goesOn) {
-            @Override
-            Operation<byte[]> operation() {
-                return Operation.REQUEST_BYTES;
-            }
-
-            @Override
-            byte[] of(byte[] reply) {
-                return reply;
-            }
-        });
+    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
+        return start(
+                new CopyingRequest<>(message, timeoutNanos, whole, goesOn, Operation.REQUEST_BYTES, reply -> reply));
     }
 
-    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-        return start(new CopyingRequest<ByteBuffer>(message, timeoutNanos, goesOn) {
-            @Override
-            Operation<ByteBuffer> operation() {
-                return Operation.REQUEST_BUFFER;
-            }
-
-            @Override
-            ByteBuffer of(byte[] reply) {
-                return ByteBuffer.wrap(reply);
-            }
-        });
+    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
+        return start(
+                new CopyingRequest<>(message, timeoutNanos, whole, goesOn, Operation.REQUEST_BUFFER, ByteBuffer::wrap));
     }
 
-    <T> Future<T> headed(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn, HeadedOperation<T> operation) {
-        return start(new HeadedRequest<>(message, timeoutNanos, goesOn, operation));
+    <T> Future<T> headed(
+            @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn, HeadedOperation<T> operation) {
+        return start(new HeadedRequest<>(message, timeoutNanos, whole, goesOn, operation));
     }
 
     /** Begins a stream. */
-    Future<Void> stream(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn, StreamOperation operation) {
-        return start(new StreamRequest(message, timeoutNanos, goesOn, operation));
+    Future<Void> stream(
+            @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn, StreamOperation operation) {
+        return start(new StreamRequest(message, timeoutNanos, whole, goesOn, operation));
     }
 
     /** How many requests are sent and have no reply yet. Any thread. */
@@ -248,20 +233,25 @@ public final class Requests {
         private final int bytes;
 
         private final long timeoutNanos;
+
+        /** Whether the server has had its time when there is no reply by then. */
+        private final boolean whole;
+
         private final boolean goesOn;
         private long correlation;
         private long beganNanos;
         private long deadlineNanos;
 
-        Request(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-            this(message, 0, timeoutNanos, goesOn);
+        Request(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
+            this(message, 0, timeoutNanos, whole, goesOn);
         }
 
-        Request(@Nullable ByteBuf message, int headersBytes, long timeoutNanos, boolean goesOn) {
+        Request(@Nullable ByteBuf message, int headersBytes, long timeoutNanos, boolean whole, boolean goesOn) {
             super(messenger.notifier());
             this.message = message;
             bytes = headersBytes + (message == null ? 0 : message.readableBytes());
             this.timeoutNanos = timeoutNanos;
+            this.whole = whole;
             this.goesOn = goesOn;
         }
 
@@ -280,7 +270,10 @@ public final class Requests {
         private void notBegun(Throwable cause) {
             giveBack(bytes);
             LinkOwner owner = messenger.owner();
-            if (!goesOn || owner == null || message == null || !owner.goOn(this, operation(), message, timeoutNanos)) {
+            if (!goesOn
+                    || owner == null
+                    || message == null
+                    || !owner.goOn(this, operation(), message, timeoutNanos, whole)) {
                 drop(cause);
             }
         }
@@ -384,7 +377,9 @@ public final class Requests {
 
         private void timeOut0() {
             giveUp0();
-            countUnanswered0();
+            if (whole) {
+                countUnanswered0();
+            }
             tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
                     + Messenger.inMillis(timeoutNanos) + " ms; the peer may still be working on it"));
         }
@@ -414,19 +409,34 @@ public final class Requests {
     }
 
     /** A request whose reply is copied from its Netty buffer. */
-    private abstract class CopyingRequest<T> extends Request<T> {
-        CopyingRequest(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-            super(message, timeoutNanos, goesOn);
-        }
+    private final class CopyingRequest<T> extends Request<T> {
+        private final Operation<T> operation;
 
         /** Converts the reply to the caller's type. */
-        abstract T of(byte[] reply);
+        private final Function<byte[], T> of;
+
+        CopyingRequest(
+                @Nullable ByteBuf message,
+                long timeoutNanos,
+                boolean whole,
+                boolean goesOn,
+                Operation<T> operation,
+                Function<byte[], T> of) {
+            super(message, timeoutNanos, whole, goesOn);
+            this.operation = operation;
+            this.of = of;
+        }
+
+        @Override
+        Operation<T> operation() {
+            return operation;
+        }
 
         @Override
         void answer0(ByteBuf reply) {
             byte[] bytes = ByteBufUtil.getBytes(reply);
             reply.release();
-            if (!trySuccess(of(bytes))) {
+            if (!trySuccess(of.apply(bytes))) {
                 lateReplies.increment();
             }
         }
@@ -436,8 +446,13 @@ public final class Requests {
     private final class HeadedRequest<T> extends Request<T> {
         private final HeadedOperation<T> operation;
 
-        HeadedRequest(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn, HeadedOperation<T> operation) {
-            super(message, operation.countedBytes(), timeoutNanos, goesOn);
+        HeadedRequest(
+                @Nullable ByteBuf message,
+                long timeoutNanos,
+                boolean whole,
+                boolean goesOn,
+                HeadedOperation<T> operation) {
+            super(message, operation.countedBytes(), timeoutNanos, whole, goesOn);
             this.operation = operation;
         }
 
@@ -484,8 +499,13 @@ public final class Requests {
     private final class StreamRequest extends Request<Void> implements ItemStream.Owner {
         private final StreamOperation operation;
 
-        StreamRequest(@Nullable ByteBuf message, long timeoutNanos, boolean goesOn, StreamOperation operation) {
-            super(message, operation.headers().bytes(), timeoutNanos, goesOn);
+        StreamRequest(
+                @Nullable ByteBuf message,
+                long timeoutNanos,
+                boolean whole,
+                boolean goesOn,
+                StreamOperation operation) {
+            super(message, operation.headers().bytes(), timeoutNanos, whole, goesOn);
             this.operation = operation;
         }
 

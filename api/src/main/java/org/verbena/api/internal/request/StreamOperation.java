@@ -20,7 +20,8 @@ public record StreamOperation(Headers headers, ItemStream stream, boolean limite
     }
 
     @Override
-    public Future<Void> start(Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean goesOn) {
-        return messenger.requests().stream(message, timeoutNanos, goesOn, this);
+    public Future<Void> start(
+            Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
+        return messenger.requests().stream(message, timeoutNanos, whole, goesOn, this);
     }
 }
