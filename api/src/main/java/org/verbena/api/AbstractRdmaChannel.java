@@ -181,7 +181,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     /**
      * Returns the domain in which memory is registered for several peers: <b>anyone who has the token of such a region
      * can use it</b>, over any channel of the device, until the region is closed. All channels of a device share the
-     * domain, so a region is registered once for each device.
+     * domain, so a region is registered once for each device. For the clients of one server, a {@link ServerMemory}
+     * does that, and keeps other peers out.
      *
      * @return the domain of the device
      * @throws NotYetConnectedException before the channel is active

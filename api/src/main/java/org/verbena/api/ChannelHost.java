@@ -14,6 +14,7 @@ import org.verbena.api.internal.channel.InboundBridge;
 import org.verbena.api.internal.channel.OperationGate;
 import org.verbena.api.internal.channel.OutboundBridge;
 import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.internal.memory.ServerPeers;
 import org.verbena.api.internal.request.MessagePort;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.MemoryDomain;
@@ -81,6 +82,12 @@ final class ChannelHost
     @Override
     public MessageConnection enter0() throws ClosedChannelException {
         return channel.connectionForOperation0();
+    }
+
+    @Override
+    public @Nullable ServerPeers peers() {
+        RdmaServerChannel server = channel.parent();
+        return server == null ? null : server.peers();
     }
 
     @Override

@@ -14,6 +14,7 @@ import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Metadata;
+import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
 import org.verbena.transport.SendLimitException;
@@ -276,6 +277,21 @@ public final class Exchange {
                     + channel().remoteAddress() + ", no client of a" + " server here: use send");
         }
         return client;
+    }
+
+    /**
+     * Returns the client's token for memory of this server, to be sent to it: see {@link
+     * ServerMemory#tokenFor(AbstractRdmaChannel)}.
+     *
+     * @param memory that this client may use from now on
+     * @return the token that fits the device which carries the client's connection
+     * @throws IllegalArgumentException the message comes from a server: this is the handler of a client
+     * @throws IllegalStateException the memory, or the server with all its connections, is closed
+     * @throws UnsupportedOperationException the memory is for atomics only, and the connection has none
+     * @throws org.verbena.transport.RdmaException the device does not register the memory; the message says why
+     */
+    public RemoteMemory token(ServerMemory memory) {
+        return memory.tokenFor(channel());
     }
 
     /**

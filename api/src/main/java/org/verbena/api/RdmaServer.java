@@ -443,9 +443,9 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Calls this for each new connection, on its event loop, before its first message: for instance to register
-         * memory, and to send its token. A {@code ByteBuf} written to the channel is a message to the client's {@link
-         * RdmaClient.Builder#onMessage}; {@link ConnectedClient#of} is the client.
+         * Calls this for each new connection, on its event loop, before its first message: for instance to send it the
+         * token of a {@link ServerMemory}. A {@code ByteBuf} written to the channel is a message to the client's
+         * {@link RdmaClient.Builder#onMessage}; {@link ConnectedClient#of} is the client.
          *
          * @param consumer gets the active channel; must not block
          * @return this

@@ -21,6 +21,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.channel.DelegatingUnsafe;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.memory.ServerPeers;
 import org.verbena.api.internal.server.AcceptedHandshakes;
 import org.verbena.api.internal.server.Arrival;
 import org.verbena.api.internal.server.PortListeners;
@@ -60,6 +61,8 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     private final RdmaServerChannelConfig<?> config = newConfig();
     private final Runnable closeWithLoop = this::closeWithLoop0;
+
+    private final ServerPeers peers = new ServerPeers();
 
     private final Reception reception = new Reception(new RateLimitedLog(LOG), new AcceptedHandshakes());
 
@@ -117,6 +120,11 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         reception
                 .strangers()
                 .warn(boundAddress + ": refused the plain TCP connection of " + peer + ": " + KEYS_WITHOUT_PLAIN);
+    }
+
+    /** Those that share its memory. */
+    ServerPeers peers() {
+        return peers;
     }
 
     /** What its connections share until they are active. */
@@ -238,6 +246,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         if (open != null) {
             open.close0();
         }
+        peers.leave();
     }
 
     /** Translates the reason why listening failed into the exception that this kind of channel reports. */

@@ -6,11 +6,13 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -20,6 +22,7 @@ import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.transport.spi.LocalBinding;
+import org.verbena.transport.spi.PeerGroup;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
@@ -32,6 +35,9 @@ final class CountingProvider extends DelegatingProvider {
 
     /** What receives and reads were told to fill. */
     final List<Stretch> sinks = new CopyOnWriteArrayList<>();
+
+    /** What was registered for the peers of a server. */
+    final List<RegisteredMemory> ofServers = new CopyOnWriteArrayList<>();
 
     CountingProvider(RdmaProvider inner) {
         super(inner);
@@ -193,6 +199,24 @@ final class CountingProvider extends DelegatingProvider {
         @Override
         public MemoryDomain connectionMemory() {
             return inner.connectionMemory();
+        }
+
+        @Override
+        public MemoryDomain join(PeerGroup group) {
+            MemoryDomain joined = inner.join(group);
+            return new MemoryDomain() {
+                @Override
+                public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+                    RegisteredMemory made = joined.register(segment, access);
+                    ofServers.add(made);
+                    return made;
+                }
+
+                @Override
+                public long registeredBytes() {
+                    return joined.registeredBytes();
+                }
+            };
         }
 
         @Override

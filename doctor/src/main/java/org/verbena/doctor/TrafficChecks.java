@@ -1,7 +1,6 @@
 package org.verbena.doctor;
 
 import io.netty.buffer.ByteBuf;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
@@ -21,10 +20,10 @@ import java.util.function.Consumer;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ServerMemory;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RdmaException;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.system.UserDirectory;
@@ -56,14 +55,10 @@ final class TrafficChecks {
             return Finding.skipped(name, "org.verbena:verbena-transport-" + provider + " is not on the class path");
         }
         byte[] expected = pattern(REGION_BYTES);
-        try (Arena arena = Arena.ofShared()) {
-            MemorySegment memory = arena.allocate(REGION_BYTES, Long.BYTES);
-            MemorySegment.copy(expected, 0, memory, ValueLayout.JAVA_BYTE, 0, REGION_BYTES);
-            MessageHandler tellsTheToken = MessageHandler.ofBytes((exchange, message) -> {
-                RegisteredMemory region = exchange.channel().sharedMemory().register(memory, Access.REMOTE_READ);
-                exchange.channel().closeFuture().addListener(closed -> region.close());
-                exchange.reply(region.remote().encode());
-            });
+        try (ServerMemory memory = ServerMemory.allocate(REGION_BYTES, Access.REMOTE_READ)) {
+            MemorySegment.copy(expected, 0, memory.segment(), ValueLayout.JAVA_BYTE, 0, REGION_BYTES);
+            MessageHandler tellsTheToken =
+                    (exchange, message) -> exchange.reply(exchange.token(memory).encode());
             try (RdmaServer server = RdmaServer.builder().provider(provider).bind(host, 0, tellsTheToken);
                     RdmaClient client = RdmaClient.builder()
                             .provider(provider)

@@ -145,7 +145,7 @@ final class PeerRequests {
         } else if (memory == null) {
             denial = "nothing is registered with this key";
         } else if (!memory.isFor(own)) {
-            denial = "the memory belongs to another connection";
+            denial = "the memory is for other peers";
         } else if (!memory.allows(right)) {
             denial = "the memory was registered without " + right;
         } else if (!memory.contains(request.address(), request.lengthBytes())) {

@@ -1,15 +1,12 @@
 package org.verbena.tools;
 
-import io.netty.buffer.ByteBuf;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
-import org.verbena.api.Exchange;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ServerMemory;
 import org.verbena.samples.command.Conditions;
 import org.verbena.samples.command.PortNumber;
 import org.verbena.samples.command.Report;
@@ -94,11 +91,10 @@ final class Demo implements Callable<Integer> {
         if (eachMillis < 1) {
             throw new ParameterException(spec.commandLine(), "--millis must be 1 or more, not " + eachMillis);
         }
-        MemorySegment memory = Arena.global().allocate(Table.lengthBytes(ROWS, ROW_BYTES), ROW_BYTES);
-        MessageHandler advertiseTable = TableServer.handler(memory, ROWS, ROW_BYTES);
-        try (RdmaServer server = RdmaServer.builder()
+        try (ServerMemory memory = TableServer.memory(ROWS, ROW_BYTES);
+                RdmaServer server = RdmaServer.builder()
                         .provider(provider)
-                        .bind(host, port, (exchange, message) -> answer(exchange, message, advertiseTable));
+                        .bind(host, port, answering(TableServer.handler(memory, ROWS, ROW_BYTES)));
                 RdmaClient client =
                         RdmaClient.builder().provider(provider).reconnect(false).connect(host, server.port())) {
             RdmaChannel channel = client.channel();
@@ -145,12 +141,14 @@ final class Demo implements Callable<Integer> {
     }
 
     /** An empty request asks for the table; any other is echoed. */
-    private static void answer(Exchange exchange, ByteBuf message, MessageHandler advertiseTable) throws Exception {
-        if (message.isReadable()) {
-            exchange.reply(message.retain());
-        } else {
-            advertiseTable.onMessage(exchange, message);
-        }
+    private static MessageHandler answering(MessageHandler advertiseTable) {
+        return (exchange, message) -> {
+            if (message.isReadable()) {
+                exchange.reply(message.retain());
+            } else {
+                advertiseTable.onMessage(exchange, message);
+            }
+        };
     }
 
     private static String sizeName(int bytes) {

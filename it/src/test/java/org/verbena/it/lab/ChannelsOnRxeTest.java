@@ -10,6 +10,7 @@ import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.RawSuite;
+import org.verbena.api.ServerMemorySuite;
 import org.verbena.api.ShortFormSuite;
 
 /** The Channel API on verbs over soft RoCE. */
@@ -55,6 +56,23 @@ class ChannelsOnRxeTest {
         @Override
         protected void carriesManyConnectionsAtOnce() {
             super.carriesManyConnectionsAtOnce();
+        }
+    }
+
+    @Nested
+    class MemoryOfServers extends ServerMemorySuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
         }
     }
 

@@ -10,6 +10,7 @@ import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.RawSuite;
+import org.verbena.api.ServerMemorySuite;
 import org.verbena.api.ShortFormSuite;
 import org.verbena.transport.ConnectionException;
 
@@ -65,6 +66,29 @@ class ChannelsOnSiwTest {
         @Override
         protected void carriesManyConnectionsAtOnce() {
             super.carriesManyConnectionsAtOnce();
+        }
+    }
+
+    @Nested
+    class MemoryOfServers extends ServerMemorySuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.SIW.address();
+        }
+
+        /** As with other one-sided operations: siw does not say why. */
+        @Override
+        protected Class<? extends Throwable> refusal() {
+            return ConnectionException.Lost.class;
         }
     }
 

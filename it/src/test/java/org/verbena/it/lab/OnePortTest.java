@@ -27,7 +27,11 @@ import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ServerMemory;
 import org.verbena.grpc.VerbenaGrpc;
+import org.verbena.it.FleetTokens;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
 
@@ -122,6 +126,37 @@ class OnePortTest {
             assertThat(List.copyOf(server.connections()))
                     .extracting(child -> Carrier.of(child).name())
                     .containsExactlyInAnyOrder("verbs", "soft");
+        }
+    }
+
+    /** One buffer of the server is registered with rxe, soft and shm; whoever asks gets the token of its device. */
+    @Test
+    void aServersMemoryHasATokenForEachDevice() throws Exception {
+        String address = LabDevice.RXE.address();
+        try (ServerMemory table = ServerMemory.allocate(4096, Access.REMOTE_READ, Access.REMOTE_ATOMIC);
+                RdmaServer server = RdmaServer.builder()
+                        .provider("all")
+                        .threadsPerProvider(2)
+                        .bind(
+                                address,
+                                0,
+                                (exchange, message) ->
+                                        exchange.reply(exchange.token(table).encode()));
+                RdmaClient onRxe = RdmaClient.builder().provider("verbs").connect(address, server.port());
+                RdmaClient onSoft = RdmaClient.builder().provider("soft").connect(address, server.port());
+                RdmaClient onShm = RdmaClient.builder().provider("shm").connect(address, server.port())) {
+            List<RdmaClient> clients = List.of(onRxe, onSoft, onShm);
+            List<RemoteMemory> tokens = new ArrayList<>();
+            for (RdmaClient client : clients) {
+                tokens.add(FleetTokens.of(client));
+            }
+            assertThat(tokens).extracting(RemoteMemory::key).doesNotHaveDuplicates();
+            for (int i = 0; i < 9; i++) {
+                FleetTokens.assertCounts(clients.get(i % 3), tokens.get(i % 3), table, i);
+            }
+            FleetTokens.assertRefuses(onSoft, tokens.getFirst());
+            FleetTokens.assertRefuses(onShm, tokens.get(1));
+            FleetTokens.assertRefuses(onRxe, tokens.get(2));
         }
     }
 

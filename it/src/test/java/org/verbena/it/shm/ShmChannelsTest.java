@@ -23,6 +23,7 @@ import org.verbena.api.ReconnectSuite;
 import org.verbena.api.RequestFailureSuite;
 import org.verbena.api.RequestWindowSuite;
 import org.verbena.api.RollingUpdateSuite;
+import org.verbena.api.ServerMemorySuite;
 import org.verbena.api.SeveralServersSuite;
 import org.verbena.api.ShortFormLimitsSuite;
 import org.verbena.api.ShortFormSuite;
@@ -48,6 +49,14 @@ class ShmChannelsTest {
 
     @Nested
     class OneSidedOperations extends OneSidedSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class MemoryOfServers extends ServerMemorySuite {
         @Override
         protected String provider() {
             return "shm";

@@ -10,8 +10,12 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ServerMemory;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
+import org.verbena.it.FleetTokens;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.Patience;
 
 /** Shared memory beside other providers: on one port, as the first rung of a ladder, and by auto. */
@@ -39,6 +43,38 @@ class ShmRungTest {
             assertEchoes(far);
             assertThat(near.provider()).isEqualTo("shm");
             assertThat(far.provider()).isEqualTo("soft");
+        }
+    }
+
+    /** One buffer of the server, and a token for each device, whichever rung a client has come by. */
+    @Test
+    void eachClientGetsTheTokenOfItsDevice() throws Exception {
+        LadderOptions ladder = LadderOptions.DEFAULTS.withRungs("shm", "soft").withHedgeDelay(Duration.ofMinutes(1));
+        try (ServerMemory table = ServerMemory.allocate(4096, Access.REMOTE_READ, Access.REMOTE_ATOMIC);
+                RdmaServer server = RdmaServer.builder()
+                        .provider("soft+shm")
+                        .bind(
+                                "127.0.0.1",
+                                0,
+                                (exchange, message) ->
+                                        exchange.reply(exchange.token(table).encode()));
+                RdmaClient near = RdmaClient.builder().provider("shm").connect("127.0.0.1", server.port());
+                RdmaClient far = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port());
+                RdmaClient climbs = RdmaClient.builder().ladder(ladder).connect("127.0.0.1", server.port())) {
+            assertThat(climbs.provider()).isEqualTo("shm");
+            RemoteMemory nearToken = FleetTokens.of(near);
+            RemoteMemory farToken = FleetTokens.of(far);
+            assertThat(nearToken.address()).isEqualTo(farToken.address());
+            assertThat(nearToken.key()).isNotEqualTo(farToken.key());
+            assertThat(FleetTokens.of(climbs)).isEqualTo(nearToken);
+            for (int i = 0; i < 4; i++) {
+                FleetTokens.assertCounts(near, nearToken, table, 3 * i);
+                FleetTokens.assertCounts(far, farToken, table, 3 * i + 1);
+                FleetTokens.assertCounts(climbs, nearToken, table, 3 * i + 2);
+            }
+            FleetTokens.assertRefuses(far, nearToken);
+            FleetTokens.assertRefuses(climbs, farToken);
+            FleetTokens.assertCounts(near, nearToken, table, 12);
         }
     }
 

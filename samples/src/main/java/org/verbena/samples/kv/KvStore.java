@@ -3,15 +3,11 @@ package org.verbena.samples.kv;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.util.EnumSet;
-import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.ConcurrentHashMap;
 import org.verbena.api.RdmaChannel;
+import org.verbena.api.ServerMemory;
 import org.verbena.samples.command.CommandFailure;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 
 /**
@@ -24,8 +20,8 @@ final class KvStore {
     private final KvFormat.Geometry geometry;
     private final MemorySegment memory;
 
-    /** Registered once for each device, for all clients. */
-    private final Map<MemoryDomain, RegisteredMemory> registered = new ConcurrentHashMap<>();
+    /** The same, for all clients. */
+    private final ServerMemory served;
 
     /** Takes the memory, until the process ends. */
     KvStore(KvFormat.Geometry geometry) {
@@ -39,6 +35,7 @@ final class KvStore {
                             + " or more memory for the process or its container",
                     tooMuch);
         }
+        served = ServerMemory.of(memory, Access.REMOTE_READ);
     }
 
     KvFormat.Geometry geometry() {
@@ -47,10 +44,7 @@ final class KvStore {
 
     /** The right to read the memory, for a client. */
     RemoteMemory tokenFor(RdmaChannel channel) {
-        return registered
-                .computeIfAbsent(
-                        channel.sharedMemory(), device -> device.register(memory, EnumSet.of(Access.REMOTE_READ)))
-                .remote();
+        return served.tokenFor(channel);
     }
 
     /** A slot in which a key can be. */

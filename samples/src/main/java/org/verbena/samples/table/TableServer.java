@@ -1,23 +1,15 @@
 package org.verbena.samples.table;
 
 import java.io.PrintWriter;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.util.EnumSet;
-import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import org.verbena.api.MessageHandler;
-import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.ServerMemory;
 import org.verbena.samples.command.ByteSize;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.ServerSignals;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.RegisteredMemory;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -31,8 +23,6 @@ import picocli.CommandLine.Option;
         name = "table-server",
         description = "Exposes a table that table-client reads and changes with one-sided operations.")
 public final class TableServer implements Callable<Integer> {
-    private static final int PAGE_BYTES = 4096;
-
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private ConnectionOptions options;
@@ -60,10 +50,10 @@ public final class TableServer implements Callable<Integer> {
                     "--rows must be 1 or more and --row-size a multiple of 8; they are " + rows + ", " + rowBytes);
         }
         ServerSignals.endWithZero();
-        MemorySegment memory = Arena.global().allocate(Table.lengthBytes(rows, rowBytes), PAGE_BYTES);
-        try (RdmaServer server = RdmaServer.builder()
-                .provider(options.provider)
-                .bind(options.host, options.listenPort(), handler(memory, rows, rowBytes))) {
+        try (ServerMemory table = memory(rows, rowBytes);
+                RdmaServer server = RdmaServer.builder()
+                        .provider(options.provider)
+                        .bind(options.host, options.listenPort(), handler(table, rows, rowBytes))) {
             PrintWriter out = spec.commandLine().getOut();
             out.println("table-server listens on " + server.localAddress() + " (" + server.provider() + "): " + rows
                     + " rows of " + rowBytes + " bytes");
@@ -73,22 +63,14 @@ public final class TableServer implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** Sends the table's token to every client that asks. The table is registered once per device, for all clients. */
-    public static MessageHandler handler(MemorySegment memory, int rows, int rowBytes) {
-        Map<MemoryDomain, RegisteredMemory> registered = new ConcurrentHashMap<>();
-        return (exchange, message) -> {
-            RdmaChannel channel = exchange.channel();
-            RegisteredMemory region = registered.computeIfAbsent(
-                    channel.sharedMemory(), domain -> domain.register(memory, access(channel)));
-            exchange.reply(new Table(region.remote(), rows, rowBytes).encode());
-        };
+    /** Allocates the table, for clients to read, to write and to count in. */
+    public static ServerMemory memory(int rows, int rowBytes) {
+        return ServerMemory.allocate(
+                Table.lengthBytes(rows, rowBytes), Access.REMOTE_READ, Access.REMOTE_WRITE, Access.REMOTE_ATOMIC);
     }
 
-    private static Set<Access> access(RdmaChannel channel) {
-        EnumSet<Access> access = EnumSet.of(Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE);
-        if (channel.capabilities().atomics()) {
-            access.add(Access.REMOTE_ATOMIC);
-        }
-        return access;
+    /** Sends every client that asks its token for the table. */
+    public static MessageHandler handler(ServerMemory table, int rows, int rowBytes) {
+        return (exchange, message) -> exchange.reply(new Table(exchange.token(table), rows, rowBytes).encode());
     }
 }

@@ -23,6 +23,8 @@ import java.util.function.Consumer;
  *     its own, which must be used in the order in which they are posted; 0 for {@code receiveBufferBytes}
  * @param connectionMemory whether memory can be registered for the peer of one connection only ({@code
  *     Endpoint.connectionMemory()}); otherwise a key opens its region to every peer of the device that knows it
+ * @param groupMemory whether memory can be registered for the peers of several connections only, such as those of a
+ *     server ({@code Endpoint.join}); otherwise a key opens its region to every peer of the device that knows it
  * @param reportsPeerEnd whether the endpoint reports the end of its peer by itself; false if queue pairs were connected
  *     by hand: then only failing work shows that the peer is gone
  */
@@ -42,6 +44,7 @@ public record EndpointCapabilities(
         int receiveBufferBytes,
         int firstReceiveBytes,
         boolean connectionMemory,
+        boolean groupMemory,
         boolean reportsPeerEnd) {
 
     /**
@@ -73,6 +76,7 @@ public record EndpointCapabilities(
         values.receiveBufferBytes = receiveBufferBytes;
         values.firstReceiveBytes = firstReceiveBytes;
         values.connectionMemory = connectionMemory;
+        values.groupMemory = groupMemory;
         values.reportsPeerEnd = reportsPeerEnd;
         change.accept(values);
         return of(values);
@@ -95,6 +99,7 @@ public record EndpointCapabilities(
                 values.receiveBufferBytes,
                 values.firstReceiveBytes,
                 values.connectionMemory,
+                values.groupMemory,
                 values.reportsPeerEnd);
     }
 
@@ -116,6 +121,7 @@ public record EndpointCapabilities(
         public int receiveBufferBytes = 16 << 10;
         public int firstReceiveBytes = 0;
         public boolean connectionMemory = false;
+        public boolean groupMemory = false;
         public boolean reportsPeerEnd = true;
 
         private Values() {}

@@ -9,12 +9,15 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.internal.memory.ServerPeers;
+import org.verbena.api.internal.memory.ServerRegions;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.api.internal.stat.ProviderAccount;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
@@ -32,6 +35,9 @@ public final class ChannelConnection implements MessageListener {
     /** The channel, as far as its connection's events concern it. Event loop only. */
     public interface Host {
         boolean isOpen();
+
+        /** The server that accepted the channel, and its other connections; null for one that connects. */
+        @Nullable ServerPeers peers();
 
         /** Delivers inbound messages to the pipeline. */
         InboundBridge inbound0();
@@ -59,7 +65,11 @@ public final class ChannelConnection implements MessageListener {
     }
 
     /** What the endpoint reports once its device is known. */
-    private record Device(EndpointCapabilities capabilities, MemoryDomain memory, MemoryDomain sharedMemory) {}
+    private record Device(
+            EndpointCapabilities capabilities,
+            MemoryDomain memory,
+            MemoryDomain sharedMemory,
+            @Nullable MemoryDomain serverMemory) {}
 
     private final Host channel;
 
@@ -77,6 +87,9 @@ public final class ChannelConnection implements MessageListener {
     private @Nullable ProviderAccount account;
     private @Nullable Endpoint endpoint;
     private boolean over;
+
+    /** It counts as a connection of its server. */
+    private boolean isCounted;
 
     public ChannelConnection(Host channel) {
         this.channel = channel;
@@ -112,6 +125,23 @@ public final class ChannelConnection implements MessageListener {
     /** The domain of memory for all peers. */
     public MemoryDomain sharedMemory() {
         return device().sharedMemory();
+    }
+
+    /**
+     * The peer's token for memory of the server that accepted the channel.
+     *
+     * @throws IllegalArgumentException none has
+     */
+    public RemoteMemory token(ServerRegions memory) {
+        ServerPeers peers = channel.peers();
+        Device known = device();
+        MemoryDomain domain = known.serverMemory();
+        if (peers == null || domain == null) {
+            throw new IllegalArgumentException("no server has accepted this channel, it has connected: register the"
+                    + " memory with its memory() or sharedMemory()");
+        }
+        return memory.token(
+                peers, known.sharedMemory(), domain, known.capabilities().atomics());
     }
 
     public EndpointCapabilities capabilities() {
@@ -239,6 +269,11 @@ public final class ChannelConnection implements MessageListener {
         } else if (endpoint != null) {
             endpoint.disconnect();
         }
+        ServerPeers peers = channel.peers();
+        if (peers != null && isCounted) {
+            isCounted = false;
+            peers.leave();
+        }
     }
 
     /** The figures are final. Idempotent. */
@@ -270,7 +305,12 @@ public final class ChannelConnection implements MessageListener {
         local = prepared.localAddress();
         remote = prepared.remoteAddress();
         MemoryDomain domain = prepared.memoryDomain();
-        device = new Device(prepared.capabilities(), prepared.connectionMemory(), domain);
+        ServerPeers peers = channel.peers();
+        MemoryDomain ofServer = peers == null ? null : prepared.join(peers.group());
+        device = new Device(prepared.capabilities(), prepared.connectionMemory(), domain, ofServer);
+        if (peers != null && !isCounted && channel.isOpen()) {
+            isCounted = peers.enter();
+        }
         Objects.requireNonNull(account).uses(domain);
         channel.onPrepared0(ChannelBuffers.of(domain));
         ConnectionStat shown = stat;

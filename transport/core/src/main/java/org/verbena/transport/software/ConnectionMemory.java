@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.spi.PeerGroup;
 
 /**
  * Memory registered for the peer of one connection: its keys are useless to others, and to everyone once the connection
@@ -17,6 +18,9 @@ public final class ConnectionMemory implements MemoryDomain {
 
     /** Whether the peer may use any memory, this or what is shared. Only the loop's thread changes it. */
     private volatile boolean isAllowed = true;
+
+    /** Whose memory the peer may use as well. Only the loop's thread changes it. */
+    private volatile @Nullable PeerGroup group;
 
     /** Set by the loop's thread once. */
     private volatile @Nullable DirectAccess direct;
@@ -66,6 +70,22 @@ public final class ConnectionMemory implements MemoryDomain {
     /** Whether the peer may use the memory that it has keys of. */
     public boolean isAllowed() {
         return isAllowed;
+    }
+
+    /**
+     * Lets the peer use the memory of a group as well.
+     *
+     * @param joined whose
+     * @return the domain to register the group's memory in
+     */
+    MemoryDomain join(PeerGroup joined) {
+        group = joined;
+        return new GroupMemory(domain, joined);
+    }
+
+    /** Whose memory the peer may use besides this; null for nobody's. */
+    @Nullable PeerGroup group() {
+        return group;
     }
 
     /**

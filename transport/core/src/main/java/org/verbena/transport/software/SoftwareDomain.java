@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.spi.PeerGroup;
 
 /**
  * The protection domain of a provider: maps STags to memory.
@@ -68,18 +69,23 @@ public final class SoftwareDomain implements MemoryDomain {
 
     @Override
     public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
-        return register(segment, access, null);
+        return register(segment, access, null, null);
     }
 
-    /**
-     * Registers native memory.
-     *
-     * @param segment native memory whose arena is shared or global
-     * @param access what may be done with it
-     * @param owner the only one whose peer may use it; null for every peer that has the token
-     * @return the region
-     */
-    public RegisteredMemory register(MemorySegment segment, Set<Access> access, @Nullable ConnectionMemory owner) {
+    /** Registers memory that only the owner's peer may use. */
+    RegisteredMemory register(MemorySegment segment, Set<Access> access, ConnectionMemory owner) {
+        RegisteredMemory memory = register(segment, access, owner, null);
+        owner.open((SoftwareMemory) memory);
+        return memory;
+    }
+
+    /** Registers memory that only the peers of the group's connections may use. */
+    RegisteredMemory register(MemorySegment segment, Set<Access> access, PeerGroup group) {
+        return register(segment, access, null, group);
+    }
+
+    private RegisteredMemory register(
+            MemorySegment segment, Set<Access> access, @Nullable ConnectionMemory owner, @Nullable PeerGroup group) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException("heap memory cannot be registered; allocate it with Arena.ofShared()");
         }
@@ -103,13 +109,10 @@ public final class SoftwareDomain implements MemoryDomain {
         }
         SoftwareMemory memory;
         synchronized (lock) {
-            memory = new SoftwareMemory(this, owner, newStag(), segment, rights);
+            memory = new SoftwareMemory(this, owner, group, newStag(), segment, rights);
             table.add(memory);
         }
         registeredBytes.addAndGet(segment.byteSize());
-        if (owner != null) {
-            owner.open(memory);
-        }
         return memory;
     }
 

@@ -15,6 +15,7 @@ import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.PeerGroup;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
@@ -185,6 +186,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
             o.sendWithInvalidate = true;
             o.receiveBufferBytes = shared == null ? receiveBufferBytes() : SHARED_RECEIVE_BUFFER_BYTES;
             o.connectionMemory = true;
+            o.groupMemory = true;
         });
     }
 
@@ -237,6 +239,11 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     @Override
     public final MemoryDomain connectionMemory() {
         return connectionMemory;
+    }
+
+    @Override
+    public final MemoryDomain join(PeerGroup group) {
+        return connectionMemory.join(group);
     }
 
     @Override

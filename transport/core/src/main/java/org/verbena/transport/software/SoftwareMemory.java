@@ -10,6 +10,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.spi.PeerGroup;
 
 /**
  * Registered memory. Work requests of this side hold it by reference count. A peer's access does not hold it: it
@@ -30,6 +31,7 @@ public final class SoftwareMemory extends RegisteredMemory {
 
     private final SoftwareDomain domain;
     private final @Nullable ConnectionMemory owner;
+    private final @Nullable PeerGroup group;
     private final int stag;
     private final boolean localWrite;
     private final boolean remoteWrite;
@@ -49,7 +51,8 @@ public final class SoftwareMemory extends RegisteredMemory {
      * Made by its domain.
      *
      * @param domain where it is registered
-     * @param owner the only one whose peer may use it; null for every peer that has the token
+     * @param owner the only one whose peer may use it, or null
+     * @param group the only one whose peers may use it, or null; without either, every peer that has the token may
      * @param stag its key
      * @param segment the memory
      * @param access the rights, implied ones included
@@ -57,12 +60,14 @@ public final class SoftwareMemory extends RegisteredMemory {
     public SoftwareMemory(
             SoftwareDomain domain,
             @Nullable ConnectionMemory owner,
+            @Nullable PeerGroup group,
             int stag,
             MemorySegment segment,
             Set<MemoryDomain.Access> access) {
         super(segment, access);
         this.domain = domain;
         this.owner = owner;
+        this.group = group;
         this.stag = stag;
         localWrite = access.contains(MemoryDomain.Access.LOCAL_WRITE);
         remoteWrite = access.contains(MemoryDomain.Access.REMOTE_WRITE);
@@ -173,7 +178,7 @@ public final class SoftwareMemory extends RegisteredMemory {
      * Whether it was given to the peer only for this connection.
      *
      * @param memory of the connection
-     * @return false also for memory that is open to all peers
+     * @return false also for memory that is open to several peers
      */
     public boolean isOwnOf(ConnectionMemory memory) {
         return owner == memory;
@@ -183,10 +188,10 @@ public final class SoftwareMemory extends RegisteredMemory {
      * Whether it may be used by the peer of this connection.
      *
      * @param memory of the connection
-     * @return whether it is only for this peer, or for every peer that has the token
+     * @return whether it is only for this peer, for those of its group, or for every peer that has the token
      */
     public boolean isFor(ConnectionMemory memory) {
-        return owner == null || owner == memory;
+        return owner == null ? group == null || group == memory.group() : owner == memory;
     }
 
     /** Whether a peer's access could begin now. */

@@ -74,6 +74,19 @@ public interface Endpoint {
     }
 
     /**
+     * Lets the peer use the memory of a group as well. On the loop, from {@code onPrepared} on; an endpoint joins one
+     * group, and may do so again.
+     *
+     * @param group whose peers share memory
+     * @return the domain for memory that the peers of the group's connections over this device may access. A key of
+     *     this domain opens its region to no other peer, and no peer may invalidate it; closing the region ends the
+     *     access. It is {@link #memoryDomain()} if {@link EndpointCapabilities#groupMemory()} is false
+     */
+    default MemoryDomain join(PeerGroup group) {
+        return memoryDomain();
+    }
+
+    /**
      * Allows the peer's reads, writes and atomics, which is the default, or refuses them whatever key they have. Does
      * nothing on providers whose devices decide by keys alone. On the loop; from {@code onPrepared} on.
      *

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
@@ -169,18 +170,28 @@ public abstract class ControlPathWalk {
     private static final class Link {
         final RecordingEndpointHandler[] sides;
         final RegisteredMemory[] scratch = new RegisteredMemory[2];
+        final PeerGroup group;
+        final MemoryDomain[] groupMemory = new MemoryDomain[2];
         boolean isUp = true;
 
-        Link(RecordingEndpointHandler client, RecordingEndpointHandler server) {
+        Link(RecordingEndpointHandler client, RecordingEndpointHandler server, PeerGroup group) {
+            this.group = group;
             sides = new RecordingEndpointHandler[] {client, server};
         }
+    }
+
+    /** Whose peers may use a region. */
+    private enum Reach {
+        CONNECTION,
+        GROUP,
+        DEVICE
     }
 
     /** A region and its expected content. */
     private static final class Region {
         final Link link;
         final int side;
-        final boolean isOwn;
+        final Reach reach;
         final Set<Access> rights;
         final MemorySegment memory;
         final byte[] expected = new byte[REGION_BYTES];
@@ -189,23 +200,34 @@ public abstract class ControlPathWalk {
         boolean isTakenBack;
         int oldKey;
 
-        Region(
-                Link link,
-                int side,
-                boolean isOwn,
-                Set<Access> rights,
-                MemorySegment memory,
-                RegisteredMemory registered) {
+        Region(Link link, int side, Reach reach, Set<Access> rights, MemorySegment memory) {
             this.link = link;
             this.side = side;
-            this.isOwn = isOwn;
+            this.reach = reach;
             this.rights = rights;
             this.memory = memory;
-            this.registered = registered;
+            registered = domain().register(memory, rights);
         }
 
         boolean isOwnOf(Link other, int asking) {
-            return isOwn && link == other && side != asking && other.isUp;
+            return reach == Reach.CONNECTION && link == other && side != asking && other.isUp;
+        }
+
+        boolean isFor(Link other, int asking) {
+            return switch (reach) {
+                case CONNECTION -> isOwnOf(other, asking);
+                case GROUP -> link.group == other.group;
+                case DEVICE -> true;
+            };
+        }
+
+        MemoryDomain domain() {
+            Endpoint endpoint = link.sides[side].awaitPrepared();
+            return switch (reach) {
+                case CONNECTION -> endpoint.connectionMemory();
+                case GROUP -> link.groupMemory[side];
+                case DEVICE -> endpoint.memoryDomain();
+            };
         }
     }
 
@@ -217,6 +239,7 @@ public abstract class ControlPathWalk {
         private final Listener listener;
         private final List<RecordingEndpointHandler> handlers = new ArrayList<>();
         private final Link[] links = new Link[LINKS];
+        private final PeerGroup[] groups = {new PeerGroup(), new PeerGroup()};
         private final Region[] regions = new Region[REGIONS];
         private final List<Region> all = new ArrayList<>();
         private final List<RegisteredMemory> registrations = new ArrayList<>();
@@ -292,7 +315,10 @@ public abstract class ControlPathWalk {
             listening.awaitRequest().accept(server.loop(), OPTIONS, server);
             client.awaitConnected();
             server.awaitConnected();
-            Link link = new Link(client, server);
+            Link link = new Link(client, server, groups[handlers.size() / 2 % groups.length]);
+            for (int side = 0; side < 2; side++) {
+                link.groupMemory[side] = link.sides[side].call(endpoint -> endpoint.join(link.group));
+            }
             MemoryDomain known = client.awaitPrepared().memoryDomain();
             if (domain == null) {
                 domain = known;
@@ -339,12 +365,16 @@ public abstract class ControlPathWalk {
                 }
             }
             Endpoint endpoint = link.sides[side].awaitPrepared();
-            boolean isOwn = number % 2 == 0 && endpoint.capabilities().connectionMemory();
+            EndpointCapabilities capabilities = endpoint.capabilities();
+            Reach reach = Reach.DEVICE;
+            if (number % 2 == 0 && capabilities.connectionMemory()) {
+                reach = Reach.CONNECTION;
+            } else if (number % 4 == 1 && capabilities.groupMemory()) {
+                reach = Reach.GROUP;
+            }
             MemorySegment memory = arena.allocate(REGION_BYTES, 8);
-            RegisteredMemory made =
-                    (isOwn ? endpoint.connectionMemory() : endpoint.memoryDomain()).register(memory, rights);
-            registrations.add(made);
-            Region region = new Region(link, side, isOwn, rights, memory, made);
+            Region region = new Region(link, side, reach, rights, memory);
+            registrations.add(region.registered);
             new Random(number).nextBytes(region.expected);
             MemorySegment.copy(region.expected, 0, memory, ValueLayout.JAVA_BYTE, 0, REGION_BYTES);
             all.add(region);
@@ -353,14 +383,12 @@ public abstract class ControlPathWalk {
 
         /** The same memory, with another key: the old one is closed first. */
         private void registerAnew(Region region) {
-            if (region.isOwn && !region.link.isUp) {
+            if (region.reach == Reach.CONNECTION && !region.link.isUp) {
                 return;
             }
             region.oldKey = region.registered.remoteKey();
             region.registered.close();
-            Endpoint endpoint = region.link.sides[region.side].awaitPrepared();
-            region.registered = (region.isOwn ? endpoint.connectionMemory() : endpoint.memoryDomain())
-                    .register(region.memory, region.rights);
+            region.registered = region.domain().register(region.memory, region.rights);
             region.isClosed = false;
             region.isTakenBack = false;
             registrations.add(region.registered);
@@ -380,8 +408,12 @@ public abstract class ControlPathWalk {
                 return;
             }
             boolean isWithin = offset >= 0 && offset + length <= REGION_BYTES;
-            boolean isMine = !region.isOwn || region.isOwnOf(link, side);
-            boolean isGood = hasRight && isWithin && isMine && !region.isClosed && !region.isTakenBack && !isOldKey;
+            boolean isGood = hasRight
+                    && isWithin
+                    && region.isFor(link, side)
+                    && !region.isClosed
+                    && !region.isTakenBack
+                    && !isOldKey;
             RegisteredMemory local = link.scratch[side];
             byte[] before = new byte[REGION_BYTES];
             new Random(offset * 31L + length).nextBytes(before);

@@ -1495,6 +1495,87 @@ public abstract class ProviderContract {
         }
     }
 
+    private static MemoryDomain join(RecordingEndpointHandler side, PeerGroup group) {
+        return side.call(endpoint -> endpoint.join(group));
+    }
+
+    @Test
+    void registersGroupMemoryWithTheDeviceWhereKeysDecideAlone() {
+        Pair pair = connectPair();
+        MemoryDomain joined = join(pair.server(), new PeerGroup());
+        Endpoint endpoint = pair.server().awaitPrepared();
+        assertThat(joined.equals(endpoint.memoryDomain()))
+                .isNotEqualTo(endpoint.capabilities().groupMemory());
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = WorkRequest.Opcode.class,
+            names = {"READ", "WRITE", "FETCH_AND_ADD"})
+    void opensGroupMemoryToTheGroupsPeersAlone(WorkRequest.Opcode opcode) {
+        Pair owner = connectPair();
+        assumeTrue(
+                owner.server().awaitPrepared().capabilities().groupMemory(),
+                "memory cannot be bound to the connections of a group here");
+        assumeTrue(
+                opcode != WorkRequest.Opcode.FETCH_AND_ADD
+                        || owner.client().awaitPrepared().capabilities().atomics(),
+                "no atomics here");
+        Pair member = connectPair();
+        Pair outsider = connectPair();
+        Pair otherMember = connectPair();
+        PeerGroup group = new PeerGroup();
+        MemoryDomain memory = join(owner.server(), group);
+        join(member.server(), group);
+        join(otherMember.server(), new PeerGroup());
+        List<Pair> all = List.of(owner, member, outsider, otherMember);
+        all.forEach(this::greet);
+        RegisteredMemory table =
+                memory.register(arena.allocate(64, 8), Access.REMOTE_READ, Access.REMOTE_WRITE, Access.REMOTE_ATOMIC);
+        regions.add(table);
+        fill(table.segment(), 5);
+        byte[] before = table.segment().toArray(ValueLayout.JAVA_BYTE);
+        trespass(outsider, opcode, table);
+        trespass(otherMember, opcode, table);
+        owner.client().awaitPrepared().disconnect();
+        owner.client().awaitDisconnected();
+        owner.server().awaitDisconnected();
+        RegisteredMemory sink = readSink(member.client(), 64);
+        member.client().send(readOf(2, sink, 0, 64, table, 0));
+        assertSuccess(member.client().awaitSend(), 2, 64);
+        assertSame(sink, 0, table, 0, 64);
+        assertThat(table.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(before);
+        table.close();
+        trespass(member, opcode, table);
+        assertThat(table.segment().toArray(ValueLayout.JAVA_BYTE))
+                .as("after it is closed")
+                .isEqualTo(before);
+    }
+
+    @Test
+    void noMemberInvalidatesTheMemoryOfItsGroup() {
+        Pair owner = connectPair();
+        EndpointCapabilities capabilities = owner.client().awaitPrepared().capabilities();
+        assumeTrue(
+                capabilities.groupMemory() && capabilities.sendWithInvalidate(),
+                "no memory for a group, or no send with invalidate here");
+        Pair member = connectPair();
+        PeerGroup group = new PeerGroup();
+        RegisteredMemory table = join(owner.server(), group).register(arena.allocate(64, 8), Access.REMOTE_READ);
+        regions.add(table);
+        join(member.server(), group);
+        greet(owner);
+        greet(member);
+        RegisteredMemory received = region(member.server(), 64, Access.LOCAL_WRITE);
+        member.server().receive(1, received, 0, 64);
+        member.client().send(new WorkRequest(1).asSendWithInvalidate(1, 0, table.remoteKey()));
+        member.client().awaitDisconnected();
+        member.server().awaitDisconnected();
+        RegisteredMemory sink = readSink(owner.client(), 64);
+        owner.client().send(readOf(2, sink, 0, 64, table, 0));
+        assertSuccess(owner.client().awaitSend(), 2, 64);
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void invalidatesWhatBelongsToTheConnectionAlone(boolean shared) {

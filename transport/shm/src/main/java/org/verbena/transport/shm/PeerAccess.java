@@ -42,7 +42,7 @@ final class PeerAccess {
         } else if (memory == null) {
             denial = "nothing is registered with this key";
         } else if (!memory.isFor(own)) {
-            denial = "the memory belongs to another connection";
+            denial = "the memory is for other peers";
         } else if (!memory.isOpenToPeers()) {
             denial = "the memory is closed, or its key was invalidated";
         } else if (!memory.allows(right)) {

@@ -450,7 +450,7 @@ final class FpduParser {
         } else if (memory == null) {
             denial = "nothing is registered with this STag";
         } else if (!memory.isFor(connectionMemory)) {
-            denial = "the memory belongs to another connection";
+            denial = "the memory is for other peers";
         } else if (!memory.isOpenToPeers()) {
             denial = "the memory is closed, or its key was invalidated";
         } else if (!memory.allows(right)) {
