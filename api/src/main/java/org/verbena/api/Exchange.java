@@ -14,6 +14,8 @@ import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Metadata;
+import org.verbena.api.service.Method;
+import org.verbena.api.service.ValueStream;
 import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
@@ -81,9 +83,10 @@ public final class Exchange {
     }
 
     /**
-     * Adds metadata to the reply that is sent later. It replaces entries of the same name that were added before. A
-     * client of another release does not get it, nor does one whose request fails. Does nothing for a message that is
-     * not a request.
+     * Adds metadata to the reply that is sent later. It replaces entries of the same name that were added before. Of a
+     * {@link #stream()}, what was added before the first message was given to {@code send} goes with that message, and
+     * what is added afterwards goes with the end. A client of another release does not get it, nor does one whose
+     * request fails. Does nothing for a message that is not a request.
      *
      * @param more what to add
      * @throws IllegalArgumentException all together would be over the limits of {@link Metadata}
@@ -102,6 +105,16 @@ public final class Exchange {
      */
     public MessageStream stream() {
         return incoming.stream();
+    }
+
+    /** Whether the request was begun with {@code client.stream}. */
+    boolean isStream() {
+        return incoming.isStream();
+    }
+
+    /** The messages of a call, as the handler of its method sees them; the first one stays the caller's. */
+    <Q, R> ValueStream<R, Q> stream(Method<Q, R> method, ByteBuf message) {
+        return incoming.stream(method.reply(), method.request(), message);
     }
 
     /**

@@ -9,6 +9,7 @@ import org.verbena.api.client.RequestOptions;
 import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
+import org.verbena.api.service.ValueStream;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.SendLimitException;
@@ -179,6 +180,31 @@ public interface MessageClient extends AutoCloseable {
      * @return the messages that follow
      */
     MessageStream stream(byte[] message, RequestOptions options);
+
+    /**
+     * Calls a method of the server of which requests, replies or both are many, and which it answers with {@link
+     * Methods#withStream}. It begins as {@link #stream(ByteBuf, RequestOptions)} does.
+     *
+     * @param <Q> the type of requests
+     * @param <R> the type of replies
+     * @param method what to call
+     * @param options what differs from the client
+     * @return sends requests and receives replies: at once, also if it fails
+     */
+    <Q, R> ValueStream<Q, R> stream(Method<Q, R> method, RequestOptions options);
+
+    /**
+     * Calls a method of the server with one request that has many replies, as {@link #stream(Method, RequestOptions)}
+     * does.
+     *
+     * @param <Q> the type of requests
+     * @param <R> the type of replies
+     * @param method what to call
+     * @param request encoded before this returns
+     * @param options what differs from the client
+     * @return receives replies: its {@link ValueStream#end} has been called
+     */
+    <Q, R> ValueStream<Q, R> stream(Method<Q, R> method, Q request, RequestOptions options);
 
     /**
      * Returns whether the next message will be sent soon.

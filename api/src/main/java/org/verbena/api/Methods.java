@@ -39,9 +39,7 @@ public final class Methods implements MessageHandler {
             throw new IllegalStateException(
                     "a message came, and only methods have handlers here: handle it with Methods.otherwise");
         }
-        exchange.refuse(
-                RequestException.Refused.Reason.UNKNOWN,
-                "the request names no method, and this end has nothing" + " but methods: use call");
+        refuse(exchange, "the request names no method, and this end has nothing but methods: use call");
     }
 
     /**
@@ -94,7 +92,43 @@ public final class Methods implements MessageHandler {
                         }));
     }
 
+    /**
+     * The same with a method of which requests, replies or both are many: {@code client.stream} calls it.
+     *
+     * @param <Q> the type of requests
+     * @param <R> the type of replies
+     * @param method what to answer
+     * @param handler answers it
+     * @return changed methods
+     * @throws IllegalArgumentException there is a method with these names
+     */
+    public <Q, R> Methods withStream(Method<Q, R> method, StreamHandler<Q, R> handler) {
+        Objects.requireNonNull(handler, "the handler is null");
+        return put(method, (exchange, message) -> {
+            if (exchange.isStream()) {
+                handler.answer(exchange, exchange.stream(method, message));
+            } else {
+                refuse(exchange, "the method " + method + " is a stream: use stream");
+            }
+        });
+    }
+
+    private static void refuse(Exchange exchange, String words) {
+        exchange.refuse(RequestException.Refused.Reason.UNKNOWN, words);
+    }
+
+    /** Adds a method with one reply to each request. */
     private Methods add(Method<?, ?> method, MessageHandler handler) {
+        return put(method, (exchange, message) -> {
+            if (exchange.isStream()) {
+                refuse(exchange, "the method " + method + " is no stream: use call");
+            } else {
+                handler.onMessage(exchange, message);
+            }
+        });
+    }
+
+    private Methods put(Method<?, ?> method, MessageHandler handler) {
         Map<String, MessageHandler> all = new LinkedHashMap<>(byName);
         if (all.put(method.toString(), handler) != null) {
             throw new IllegalArgumentException("there are two handlers of the method " + method);
@@ -121,7 +155,7 @@ public final class Methods implements MessageHandler {
         String name = exchange.method();
         MessageHandler handler = name == null ? otherwise : byName.get(name);
         if (handler == null) {
-            exchange.refuse(RequestException.Refused.Reason.UNKNOWN, "there is no method " + name);
+            refuse(exchange, "there is no method " + name);
             return;
         }
         handler.onMessage(exchange, message);

@@ -24,7 +24,6 @@ import org.verbena.api.internal.client.Links;
 import org.verbena.api.internal.client.Operations;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.RdmaEventLoop;
-import org.verbena.api.internal.request.ItemStream;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.SendLimit;
@@ -35,6 +34,7 @@ import org.verbena.api.queuepair.QueuePairExchangeAddress;
 import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
+import org.verbena.api.service.ValueStream;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
@@ -214,13 +214,22 @@ public final class RdmaClient implements MessageClient {
 
     @Override
     public MessageStream stream(ByteBuf message, RequestOptions options) {
-        ItemStream stream = ItemStream.ofClient();
-        return stream.begun(operations.stream(stream, message, options));
+        return operations.stream(message, options);
     }
 
     @Override
     public MessageStream stream(byte[] message, RequestOptions options) {
         return stream(Unpooled.copiedBuffer(message), options);
+    }
+
+    @Override
+    public <Q, R> ValueStream<Q, R> stream(Method<Q, R> method, RequestOptions options) {
+        return operations.stream(method, options);
+    }
+
+    @Override
+    public <Q, R> ValueStream<Q, R> stream(Method<Q, R> method, Q request, RequestOptions options) {
+        return operations.stream(method, request, options);
     }
 
     @Override
@@ -492,6 +501,8 @@ public final class RdmaClient implements MessageClient {
          * Limits what waits to be sent: messages and requests that the transport has not taken completely. One that
          * exceeds the limit fails at once with {@link SendLimitException}, and may be sent again when an earlier one is
          * done. A message longer than {@code bytes} is sent if no other waits. 65,536 messages and 128 MiB by default.
+         * What all streams of a connection wait to send counts by itself, against the same limits, and so does what
+         * those without a connection wait to send.
          *
          * @param messages 1 to 4,194,304
          * @param bytes these may have together, 1 to 512 GiB

@@ -580,7 +580,8 @@ public final class RdmaServer implements AutoCloseable {
          * Limits what waits to be sent on each connection: messages whose futures are not done. One that exceeds the
          * limit fails with {@link SendLimitException}. Replies count but are never refused: instead the server stops
          * reading from a client that does not accept them. A message longer than {@code bytes} is sent if no other
-         * waits. 65,536 messages and 128 MiB by default.
+         * waits. 65,536 messages and 128 MiB by default. What all streams of a connection wait to send counts by
+         * itself, against the same limits.
          *
          * @param messages 1 to 4,194,304
          * @param bytes these may have together, 1 to 512 GiB

@@ -275,7 +275,7 @@ public abstract class InterceptorSuite extends ApiSuite {
                 stream.forEach(received::add);
                 assertThat(received).containsExactly(new byte[] {7});
             }
-            Patience.until("both know", () -> events.contains("-c [] replied") && events.contains("-s replied"));
+            Patience.until("both know", () -> events.contains("-c [s] replied") && events.contains("-s replied"));
             try (MessageStream stream = other.stream(new byte[1], RequestOptions.DEFAULTS)) {
                 assertThat(failure("the stream", stream.whenOver())).isInstanceOf(RequestException.Refused.class);
             }

@@ -8,6 +8,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -22,6 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.api.client.RequestOptions;
 import org.verbena.api.service.MessageStream;
+import org.verbena.api.service.Metadata;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
@@ -48,6 +50,10 @@ class StreamFramesTest extends ApiSuite {
     }
 
     private static ChannelInboundHandlerAdapter announcing() {
+        return announcing(4);
+    }
+
+    private static ChannelInboundHandlerAdapter announcing(int features) {
         return new ChannelInboundHandlerAdapter() {
             @Override
             public boolean isSharable() {
@@ -56,13 +62,17 @@ class StreamFramesTest extends ApiSuite {
 
             @Override
             public void handlerAdded(ChannelHandlerContext context) {
-                ((RdmaChannel) context.channel()).host().announce0(4);
+                ((RdmaChannel) context.channel()).host().announce0(features);
             }
         };
     }
 
     private RdmaChannel peerOf(RdmaServer server) {
-        return (RdmaChannel) done("connecting", bootstrap(announcing()).connect(server.localAddress()))
+        return peerOf(server, 4);
+    }
+
+    private RdmaChannel peerOf(RdmaServer server, int features) {
+        return (RdmaChannel) done("connecting", bootstrap(announcing(features)).connect(server.localAddress()))
                 .channel();
     }
 
@@ -119,6 +129,157 @@ class StreamFramesTest extends ApiSuite {
             peer.writeAndFlush(frame("01 0000000000000a 68"));
             assertThat(hex(inbox(peer).next())).isEqualTo("02" + "0000000000000a" + "2a");
             done("closing", peer.close());
+        }
+    }
+
+    /** One header, {@code a: 1}. */
+    private static final String HEADERS = "0005" + "01" + "61" + "0001" + "31";
+
+    private static final Metadata ONE = Metadata.EMPTY.with("a", "1");
+
+    /** Only to peers that take them. */
+    @Test
+    void theServersHeadersAreAsDocumented() {
+        BlockingQueue<Exchange> exchanges = new LinkedBlockingQueue<>();
+        try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {
+            exchange.addReplyMetadata(ONE);
+            exchanges.add(exchange);
+        })) {
+            for (int features : new int[] {4, 4 | 8}) {
+                boolean taken = features != 4;
+                RdmaChannel peer = peerOf(server, features);
+                peer.writeAndFlush(frame(BEGIN));
+                Exchange exchange = Patience.take("the request", exchanges);
+                MessageStream stream = exchange.stream();
+                assertThat(hex(inbox(peer).next())).isEqualTo("10" + "80000000000009" + WINDOW);
+                stream.send(new byte[] {1});
+                exchange.addReplyMetadata(ONE);
+                stream.send(new byte[] {2});
+                stream.end();
+                peer.writeAndFlush(frame("10 00000000000009 00000002 00000100"));
+                if (taken) {
+                    assertThat(hex(inbox(peer).next())).isEqualTo("11" + "80000000000009" + HEADERS);
+                }
+                assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "01");
+                assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "02");
+                assertThat(hex(inbox(peer).next())).isEqualTo("0f" + "80000000000009" + (taken ? HEADERS : ""));
+                peer.writeAndFlush(frame(BEGIN));
+                MessageStream empty = Patience.take("the request", exchanges).stream();
+                inbox(peer).next();
+                empty.end();
+                assertThat(hex(inbox(peer).next()))
+                        .as("without a message")
+                        .isEqualTo("0f" + "80000000000009" + (taken ? HEADERS : ""));
+                done("closing", peer.close());
+            }
+        }
+    }
+
+    @Test
+    void aClientTakesHeaders() {
+        try (Server server = listen(announcing());
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel accepted = server.next();
+            MessageStream stream = client.stream(new byte[] {7}, RequestOptions.DEFAULTS);
+            inbox(accepted).next();
+            inbox(accepted).next();
+            CompletableFuture<Metadata> first = stream.metadata();
+            accepted.writeAndFlush(frame("11 80000000000001" + HEADERS));
+            assertThat(Patience.await("the first", first)).isEqualTo(ONE);
+            accepted.writeAndFlush(frame("0e 80000000000001 68"));
+            accepted.writeAndFlush(frame("0f 80000000000001" + HEADERS));
+            assertThat(Patience.await("the last", stream.trailers())).isEqualTo(ONE);
+            assertThat(stream).containsExactly(new byte[] {0x68});
+            accepted.writeAndFlush(frame("11 80000000000001" + HEADERS)); // of a stream that is over
+            MessageStream next = client.stream(new byte[] {7}, RequestOptions.DEFAULTS);
+            assertThat(inbox(accepted).next()).hasSizeGreaterThan(8); // the request, so the client knows its number
+            accepted.writeAndFlush(frame("0f 80000000000002 0000"));
+            assertThat(Patience.await("nothing", next.metadata())).isEqualTo(Metadata.EMPTY);
+            assertThat(Patience.await("nothing", next.trailers())).isEqualTo(Metadata.EMPTY);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "11 80000000000001" + HEADERS + "; 11 80000000000001" + HEADERS,
+                "0e 80000000000001 68; 11 80000000000001" + HEADERS,
+                "11 80000000000001",
+                "11 80000000000001" + HEADERS + "00",
+                "11 80000000000001 0006 01 61 0001 31",
+                "11 00000000000001" + HEADERS,
+                "0f 80000000000001 00",
+                "0f 80000000000001" + HEADERS + "00",
+                "0f 80000000000001 0005 01 41 0001 31",
+                "0f 00000000000001" + HEADERS,
+            })
+    void aServerThatBreaksTheRulesOfHeadersLosesItsConnection(String frames) {
+        try (Server server = listen(announcing());
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .reconnect(false)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel accepted = server.next();
+            MessageStream stream = client.stream(new byte[] {7}, RequestOptions.DEFAULTS);
+            inbox(accepted).next();
+            inbox(accepted).next();
+            for (String each : frames.split(";")) {
+                accepted.writeAndFlush(frame(each));
+            }
+            done("the end", accepted.closeFuture());
+            CompletableFuture<Metadata> last = stream.trailers();
+            Patience.until("the stream has failed", last::isDone);
+            assertThat(last.exceptionNow()).isInstanceOf(ConnectionException.class);
+        }
+    }
+
+    /** Whatever a server sends: a client's streams end, and no later one is the worse for it. */
+    @Test
+    void randomFramesOfAServerHarmNoClient() {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        int[] kinds = {2, 13, 14, 14, 15, 16, 17, 17};
+        try (Server server = listen(announcing());
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .backOff(Duration.ofMillis(1), Duration.ofMillis(1))
+                        .connect(host(), server.address().getPort())) {
+            List<MessageStream> streams = new ArrayList<>();
+            RdmaChannel accepted = server.next();
+            for (int i = 0; i < 40; i++) {
+                for (int j = 0; j < 40 && accepted.isActive(); j++) {
+                    if (random.nextInt(4) == 0) {
+                        MessageStream stream = client.stream(new byte[0], RequestOptions.DEFAULTS);
+                        stream.send(new byte[random.nextInt(3000)]);
+                        streams.add(stream);
+                    }
+                    int kind = kinds[random.nextInt(kinds.length)];
+                    long number = 1 + random.nextInt(10);
+                    boolean isReply = kind == 2 || kind == 13;
+                    boolean answers = !isReply && random.nextInt(20) != 0;
+                    ByteBuf sent = Unpooled.buffer().writeLong((long) kind << 56 | (answers ? 1L << 55 : 0) | number);
+                    switch (kind) {
+                        case 14 -> sent.writeZero(random.nextInt(3000));
+                        case 16 -> sent.writeInt(random.nextInt(1000)).writeInt(random.nextInt(100_000));
+                        case 13, 17 -> sent.writeBytes(frame(random.nextInt(20) == 0 ? "0009" : HEADERS));
+                        case 15 -> sent.writeBytes(frame(random.nextBoolean() ? "" : HEADERS));
+                        default -> {}
+                    }
+                    accepted.writeAndFlush(sent);
+                }
+                accepted.close();
+                accepted = server.next();
+            }
+            streams.forEach(MessageStream::cancel);
+            for (MessageStream each : streams) {
+                CompletableFuture<Void> over = each.whenOver();
+                Patience.until("it is over", over::isDone);
+                Patience.until("its metadata is known", each.metadata()::isDone);
+                Patience.until("its metadata is known", each.trailers()::isDone);
+            }
         }
     }
 
@@ -248,6 +409,9 @@ class StreamFramesTest extends ApiSuite {
                 BEGIN + "; 10 00000000000009 00000001 80000000",
                 // For requests that the handler does not accept as streams.
                 "0c 00000000000009 ffffffff 02 0000 01; 0c 0000000000000a ffffffff 02 0000 01; 0f 0000000000000a 01",
+                // Clients send no headers.
+                BEGIN + "; 11 00000000000009" + HEADERS,
+                BEGIN + "; " + END + HEADERS,
             })
     void aPeerThatBreaksTheRulesLosesItsConnection(String frames) {
         try (RdmaServer server = serverOfStreams()) {
@@ -318,7 +482,7 @@ class StreamFramesTest extends ApiSuite {
             for (int i = 0; i < 40; i++) {
                 RdmaChannel peer = peerOf(server);
                 for (int j = 0; j < 40 && peer.isActive(); j++) {
-                    int kind = kinds[random.nextInt(kinds.length)];
+                    int kind = random.nextInt(40) == 0 ? 17 : kinds[random.nextInt(kinds.length)];
                     ByteBuf sent = Unpooled.buffer()
                             .writeLong(
                                     (long) kind << 56 | (random.nextInt(20) == 0 ? 1L << 55 : 0) | random.nextInt(5));

@@ -37,7 +37,7 @@ public interface Codec<T> {
     };
 
     /**
-     * Writes a value. Runs on the thread that calls or answers.
+     * Writes a value. Runs on the thread that calls, answers, or sends into a stream.
      *
      * @param value never changed
      * @param out grows as needed; not to be released
@@ -47,11 +47,11 @@ public interface Codec<T> {
 
     /**
      * Reads a value, of a peer that may send anything. Runs on the event loop at a client, and at a server where
-     * handlers run; it must not block.
+     * handlers run; of a {@link ValueStream} on the thread that receives. It must not block.
      *
      * @param in valid until this returns; not to be released
      * @return the value, which keeps nothing of the buffer
-     * @throws Exception the message is no such value: only this call fails
+     * @throws Exception the message is no such value: only this call or stream fails
      */
     T decode(ByteBuf in) throws Exception;
 }

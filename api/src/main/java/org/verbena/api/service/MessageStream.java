@@ -36,8 +36,10 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
      *
      * @param message its ownership is taken
      * @return done when the send has completed. Fails with {@link org.verbena.transport.SendLimitException}, and
-     *     nothing is sent, if 256 messages wait, or this one does not fit into 1 MiB with those that wait. Fails with
-     *     the stream, and if the stream is over or this end has {@linkplain #end ended} it. Cancelling it stops nothing
+     *     nothing is sent, if 256 messages wait, or this one does not fit into 1 MiB with those that wait; and if it
+     *     does not fit into what all streams of the connection may have waiting, {@code maxPending} of the builder, the
+     *     last quarter of which is for streams of which nothing else waits. Fails with the stream, and if the stream is
+     *     over or this end has {@linkplain #end ended} it. Cancelling it stops nothing
      */
     Future<Void> send(ByteBuf message);
 
@@ -51,8 +53,8 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
 
     /**
      * Sends all messages of a publisher as fast as the other end takes them, and then {@linkplain #end ends} this side.
-     * Takes as many in advance as 32. If the publisher fails, the stream fails; if the stream ends, the subscription is
-     * cancelled.
+     * Takes as many in advance as 32, and only while the stream {@linkplain #isWritable is writable}. If the publisher
+     * fails, the stream fails; if the stream ends, the subscription is cancelled.
      *
      * @param messages the ownership of each is taken
      */
@@ -61,7 +63,8 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
     /**
      * Returns whether the next message will be sent soon.
      *
-     * @return false while half of what may wait does, and when the stream is over
+     * @return false while half of what may wait does, of this stream or of all streams of the connection, and when the
+     *     stream is over. If nothing of this stream waits, three quarters of what may wait of all
      */
     boolean isWritable();
 
@@ -82,7 +85,8 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
      * @return for the caller to release; null when the other end has ended, and when the stream is over without a
      *     failure
      * @throws InterruptedException the thread was interrupted, and no message is lost
-     * @throws RuntimeException the stream has failed, with this. Its kinds are those of the client's requests
+     * @throws RuntimeException the stream has failed, with this. Its kinds are those of the client's requests; a
+     *     checked one is the cause of a {@link java.util.concurrent.CompletionException}
      * @throws java.util.concurrent.CancellationException it was cancelled, at either end
      * @throws IllegalStateException a subscriber has the messages
      */
@@ -105,6 +109,25 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
      * @return a further subscriber fails with {@link IllegalStateException}
      */
     Flow.Publisher<ByteBuf> messages();
+
+    /**
+     * Returns what the other end has sent beside its first message. At the client that is what the handler has
+     * {@linkplain org.verbena.api.Exchange#addReplyMetadata added} before it sent a message, or all that it has added
+     * if it sends none; at the handler, what came with the request.
+     *
+     * @return done when the first message has arrived, or the stream has ended; with nothing if there is nothing, or if
+     *     the other end is of another release. Fails with the stream. Stages run on a virtual thread
+     */
+    CompletableFuture<Metadata> metadata();
+
+    /**
+     * Returns what the server has sent with the stream's end: what the handler has {@linkplain
+     * org.verbena.api.Exchange#addReplyMetadata added} since it sent its first message, or all if it has sent none.
+     *
+     * @return done when the stream has ended; with nothing if there is nothing, if the server is of another release,
+     *     and at the handler. Fails with the stream. Stages run on a virtual thread
+     */
+    CompletableFuture<Metadata> trailers();
 
     /**
      * Returns when the stream is over.

@@ -34,6 +34,7 @@ import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
 import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ShortForm;
+import org.verbena.api.internal.request.UnsentItems;
 import org.verbena.transport.ConnectionException;
 
 /**
@@ -80,6 +81,7 @@ public final class Links implements LinkOwner {
     private final Options options;
     private final LongAdder lateReplies = new LongAdder();
     private final SendLimit waitingLimit;
+    private final UnsentItems unsent;
     private final Retries retries = new Retries();
     private final Latency latency = new Latency();
     private final Callbacks callbacks = new Callbacks();
@@ -141,6 +143,7 @@ public final class Links implements LinkOwner {
         this.dialer = dialer;
         this.options = options;
         waitingLimit = new SendLimit(options.bounds());
+        unsent = new UnsentItems(options.bounds());
     }
 
     /** Begins to connect to a target's addresses. Any thread, once. */
@@ -214,6 +217,11 @@ public final class Links implements LinkOwner {
 
     Options options() {
         return options;
+    }
+
+    /** What the streams that have no connection yet wait to send. */
+    UnsentItems unsent() {
+        return unsent;
     }
 
     @Nullable Messenger pick(CallPlan plan) {

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.client.RequestOptions;
 import org.verbena.api.internal.loop.HandlerTime;
 import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.request.CodedStream;
 import org.verbena.api.internal.request.Headers;
 import org.verbena.api.internal.request.ItemStream;
 import org.verbena.api.internal.request.Messenger;
@@ -24,6 +25,7 @@ import org.verbena.api.internal.request.StreamOperation;
 import org.verbena.api.service.Metadata;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
+import org.verbena.api.service.ValueStream;
 import org.verbena.transport.RequestException;
 
 /** Begins the operations of a client: on a connection that is up, or when there is one. Any thread. */
@@ -106,10 +108,7 @@ public final class Operations {
         Messenger messenger = links.pick(plan);
         ByteBuf message;
         try {
-            ByteBufAllocator allocator = messenger == null
-                    ? UnpooledByteBufAllocator.DEFAULT
-                    : messenger.channel().alloc();
-            message = ShortForm.encode(allocator, method.request(), request);
+            message = encode(messenger, method, request);
         } catch (Throwable cause) {
             return LoopFuture.of(Links.notifier(messenger).newFailedFuture(cause));
         }
@@ -117,13 +116,54 @@ public final class Operations {
         return LoopFuture.of(start(messenger, operation, message, timeoutNanos(how), plan));
     }
 
+    private static <Q> ByteBuf encode(@Nullable Messenger messenger, Method<Q, ?> method, Q request) throws Exception {
+        ByteBufAllocator allocator = messenger == null
+                ? UnpooledByteBufAllocator.DEFAULT
+                : messenger.channel().alloc();
+        return ShortForm.encode(allocator, method.request(), request);
+    }
+
     /** Begins a stream, once only. Takes ownership of the message. */
-    public Future<Void> stream(ItemStream stream, @Nullable ByteBuf message, RequestOptions how) {
+    public ItemStream stream(@Nullable ByteBuf message, RequestOptions how) {
         CallPlan plan = options.plan().with(how).once();
+        return stream(links.pick(plan), message, Headers.of(how.metadata()), how, plan);
+    }
+
+    /** As {@link #stream(ByteBuf, RequestOptions)}, of a method. */
+    public <Q, R> ValueStream<Q, R> stream(Method<Q, R> method, RequestOptions how) {
+        CallPlan plan = options.plan().with(how).once();
+        Headers headers = Headers.ofStream(how.metadata(), method, false);
+        return new CodedStream<>(
+                stream(links.pick(plan), Unpooled.EMPTY_BUFFER, headers, how, plan), method.request(), method.reply());
+    }
+
+    /** As {@link #stream(Method, RequestOptions)}, with the only request. */
+    public <Q, R> ValueStream<Q, R> stream(Method<Q, R> method, Q request, RequestOptions how) {
+        CallPlan plan = options.plan().with(how).once();
+        Messenger messenger = links.pick(plan);
+        ItemStream stream;
+        try {
+            ByteBuf message = encode(messenger, method, request);
+            stream = stream(messenger, message, Headers.ofStream(how.metadata(), method, true), how, plan);
+        } catch (Throwable cause) {
+            stream = ItemStream.ofClient(messenger, links.unsent())
+                    .begun(Links.notifier(messenger).newFailedFuture(cause));
+        }
+        stream.end();
+        return new CodedStream<>(stream, method.request(), method.reply());
+    }
+
+    private ItemStream stream(
+            @Nullable Messenger messenger,
+            @Nullable ByteBuf message,
+            Headers headers,
+            RequestOptions how,
+            CallPlan plan) {
+        ItemStream stream = ItemStream.ofClient(messenger, links.unsent());
         boolean inherits = how.timeout() == null && HandlerTime.isLimited();
-        Headers headers = Headers.of(how.metadata());
-        StreamOperation operation = new StreamOperation(headers, stream, inherits || how.timeout() != null);
-        return start(links.pick(plan), operation, message, inherits ? Long.MAX_VALUE : timeoutNanos(how), plan);
+        StreamOperation operation =
+                new StreamOperation(headers, stream, inherits || how.timeout() != null, received -> {});
+        return stream.begun(start(messenger, operation, message, inherits ? Long.MAX_VALUE : timeoutNanos(how), plan));
     }
 
     private long timeoutNanos(RequestOptions how) {

@@ -36,7 +36,8 @@ import org.verbena.transport.RequestFailure;
  *
  * <p>The messages of a stream are items, which an end sends only as long as it has credit for one, and for a byte: an
  * item credit of the other end adds to both. An end says that its items are over. Whichever end answers the request
- * sets a bit in the number of these three.
+ * sets a bit in the number of these three. It may send {@link Headers} in front of its first item, as a frame of their
+ * own, and in its end, to clients that {@linkplain #TAKES_ITEMS_HEADERS announced} it.
  *
  * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
  * another connection sends it when it has its last reply, only to servers that {@linkplain #EXTENDED announced} it.
@@ -61,6 +62,7 @@ public final class Frames {
     static final int ITEM = 14;
     static final int END = 15;
     static final int ITEM_CREDIT = 16;
+    static final int ITEMS_HEADERS = 17;
 
     /** Why a server has refused a request: it is leaving. */
     static final int REFUSED_LEAVING = 1;
@@ -91,6 +93,9 @@ public final class Frames {
 
     /** The feature of a peer that knows the kinds from 7 on. Feature 2 belonged to earlier versions. */
     static final int EXTENDED = 4;
+
+    /** The feature of a client that takes the headers of items and their end. */
+    static final int TAKES_ITEMS_HEADERS = 8;
 
     static final int HEADER_BYTES = 8;
     static final int TIME_BYTES = 4;

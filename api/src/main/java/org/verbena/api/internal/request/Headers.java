@@ -2,6 +2,7 @@ package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +27,9 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
 
     /** Names the method of a request. */
     private static final String METHOD = ":method";
+
+    /** Says that the message of a request is the first of its stream's messages. Without a value. */
+    private static final String FIRST = ":first";
 
     public static final Headers NONE = new Headers(Metadata.EMPTY, Map.of());
 
@@ -53,6 +57,26 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
                         method.service().getBytes(StandardCharsets.US_ASCII),
                         METHOD,
                         method.name().getBytes(StandardCharsets.US_ASCII)));
+    }
+
+    /**
+     * Of a stream.
+     *
+     * @param hasFirst whether the message of the request is the first of its messages
+     */
+    public static Headers ofStream(Metadata metadata, Method<?, ?> method, boolean hasFirst) {
+        Headers headers = of(metadata, method);
+        if (!hasFirst) {
+            return headers;
+        }
+        Map<String, byte[]> own = new HashMap<>(headers.own);
+        own.put(FIRST, NO_BYTES);
+        return new Headers(metadata, Map.copyOf(own));
+    }
+
+    /** Whether the message of the request is the first of its stream's messages. */
+    boolean hasFirst() {
+        return own.containsKey(FIRST);
     }
 
     /**

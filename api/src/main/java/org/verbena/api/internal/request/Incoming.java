@@ -1,6 +1,8 @@
 package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
@@ -9,14 +11,17 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.service.Codec;
 import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Metadata;
+import org.verbena.api.service.ValueStream;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
 
@@ -135,6 +140,25 @@ public final class Incoming {
         return messages.accept();
     }
 
+    /**
+     * The same as values, of which the request's message may be the first.
+     *
+     * @param message stays the caller's
+     */
+    public <S, R> ValueStream<S, R> stream(Codec<S> sent, Codec<R> received, ByteBuf message) {
+        ItemStream messages = itemStream();
+        if (messages != null && headers().hasFirst()) {
+            messages.first(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(message)));
+        }
+        stream();
+        return new CodedStream<>(Objects.requireNonNull(messages), sent, received);
+    }
+
+    /** Whether messages follow it. */
+    public boolean isStream() {
+        return stream != null;
+    }
+
     /** Null unless it is a stream. */
     @Nullable ItemStream itemStream() {
         StreamOwner owner = stream;
@@ -150,7 +174,15 @@ public final class Incoming {
 
     private final class StreamOwner implements ItemStream.Owner {
         private final ItemStream messages = ItemStream.ofHandler(
-                () -> sendFailure(new CancellationException("the handler has given up the stream")));
+                () -> sendFailure(new CancellationException("the handler has given up the stream")),
+                messenger.streams().unsent(),
+                headers().metadata());
+
+        /** Whether what goes with the first message is known. Written under the lock of the request. */
+        private volatile boolean sending;
+
+        /** What that is. */
+        private volatile Headers first = Headers.NONE;
 
         // Written before it is over.
         /** Whether it ends as it should. */
@@ -172,9 +204,28 @@ public final class Incoming {
         public void end0() {
             if (finish()) {
                 answered = true;
-                messenger.outgoing().streamEnd(correlation);
+                messenger.outgoing().streamEnd(correlation, takeReplied0());
                 over(null);
             }
+        }
+
+        @Override
+        public void sending() {
+            if (!sending) {
+                synchronized (Incoming.this) {
+                    first = sending ? first : takeReplied();
+                    sending = true;
+                }
+            }
+        }
+
+        @Override
+        public Headers firstHeaders0() {
+            return messenger.peerTakes0(Frames.TAKES_ITEMS_HEADERS) ? first : Headers.NONE;
+        }
+
+        private Headers takeReplied0() {
+            return messenger.peerTakes0(Frames.TAKES_ITEMS_HEADERS) ? takeReplied() : Headers.NONE;
         }
 
         @Override
@@ -188,6 +239,13 @@ public final class Incoming {
     /** What it has in front of its message. */
     public Headers headers() {
         return headers.received();
+    }
+
+    /** What has been added so far; what is added from now on goes with a later frame. */
+    private synchronized Headers takeReplied() {
+        BothWays now = headers;
+        headers = new BothWays(now.received(), Headers.NONE);
+        return now.replied();
     }
 
     /** Adds to what goes with the reply, if there may be one: messages share an object. */

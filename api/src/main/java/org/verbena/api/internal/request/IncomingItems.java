@@ -3,6 +3,7 @@ package org.verbena.api.internal.request;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.Queue;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
@@ -96,6 +97,13 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
             arrived.clear();
         }
         return null;
+    }
+
+    /** Keeps one that has come without credit, and gives none back; returns why it cannot. */
+    @Nullable Throwable first(ByteBuf message) {
+        takenMessages.decrementAndGet();
+        takenBytes.addAndGet(-message.readableBytes());
+        return keep0(message);
     }
 
     /** Returns false if that was known. */
@@ -298,7 +306,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
         switch (failure) {
             case RuntimeException cause -> throw cause;
             case Error cause -> throw cause;
-            default -> throw new ConnectionException("the stream has failed: " + failure.getMessage(), failure);
+            default -> throw new CompletionException(failure);
         }
     }
 

@@ -1,15 +1,19 @@
 package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
+import java.net.SocketAddress;
 import java.util.Iterator;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
@@ -20,6 +24,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.VirtualNotifier;
 import org.verbena.api.service.MessageStream;
+import org.verbena.api.service.Metadata;
 import org.verbena.transport.ConnectionException;
 
 /**
@@ -42,6 +47,14 @@ public final class ItemStream implements MessageStream {
 
         /** Fails the request: a message is lost, or more of them than may be. Any thread. */
         void breakOff(Throwable cause);
+
+        /** A message is sent: what goes with the first one is known now. Any thread. */
+        default void sending() {}
+
+        /** What goes with the first message. On the loop. */
+        default Headers firstHeaders0() {
+            return Headers.NONE;
+        }
     }
 
     /**
@@ -66,6 +79,15 @@ public final class ItemStream implements MessageStream {
 
         /** Messages that were written, and neither sent nor lost. */
         int unsent;
+
+        /** Whether the headers of the first message were sent, or there are none. */
+        private boolean headed;
+
+        /** What the peer has sent with its first message; null before that. */
+        private @Nullable Metadata received;
+
+        /** Whether the peer has sent a message. */
+        private boolean hasReceived;
 
         /** Whether the peer has had credit. */
         boolean opened;
@@ -103,6 +125,28 @@ public final class ItemStream implements MessageStream {
             return messenger.channel().eventLoop();
         }
 
+        /** Writes what goes in front of the first message, if it has not; false if there is no memory for it. */
+        boolean writeHeaders0() {
+            if (headed) {
+                return true;
+            }
+            headed = true;
+            Headers headers = owner.firstHeaders0();
+            if (headers.isEmpty()) {
+                return true;
+            }
+            ByteBuf payload;
+            try {
+                payload = messenger.outgoing().headersOf(headers);
+            } catch (RuntimeException | Error noMemory) {
+                broken = true;
+                owner.breakOff(noMemory);
+                return false;
+            }
+            write0(Frames.ITEMS_HEADERS, payload);
+            return true;
+        }
+
         /** Writes a frame without which the stream cannot go on. */
         Future<Void> write0(int kind, ByteBuf payload) {
             Future<Void> sent = messenger.outgoing().write(kind, number, payload);
@@ -119,9 +163,14 @@ public final class ItemStream implements MessageStream {
     /** Gives it up for the program. */
     private volatile @Nullable Runnable canceller;
 
-    private final OutgoingItems outgoing = new OutgoingItems(this);
+    private final OutgoingItems outgoing;
     private final IncomingItems incoming;
     private final Promise<Void> outcome = VirtualNotifier.INSTANCE.newPromise();
+
+    /** What the other end has sent with its first message, and with its end. */
+    private final Promise<Metadata> metadata = VirtualNotifier.INSTANCE.newPromise();
+
+    private final Promise<Metadata> trailers = VirtualNotifier.INSTANCE.newPromise();
 
     /** Null until it has begun. Written by the loop. */
     private volatile @Nullable Place place;
@@ -139,20 +188,27 @@ public final class ItemStream implements MessageStream {
     /** Whether this is the end that answers the request. */
     private final boolean answers;
 
-    private ItemStream(boolean answers) {
+    private ItemStream(boolean answers, UnsentItems unsent) {
         this.answers = answers;
+        outgoing = new OutgoingItems(this, unsent);
         incoming = new IncomingItems(this, !answers);
     }
 
-    /** Of the client that begins it. */
-    public static ItemStream ofClient() {
-        return new ItemStream(false);
+    /**
+     * Of the client that begins it.
+     *
+     * @param first the connection that it begins on, probably; null if there is none
+     * @param waiting what the streams of the client that have no connection wait to send
+     */
+    public static ItemStream ofClient(@Nullable Messenger first, UnsentItems waiting) {
+        return new ItemStream(false, first == null ? waiting : first.streams().unsent());
     }
 
     /** Of the handler that answers it, if it accepts it. */
-    static ItemStream ofHandler(Runnable canceller) {
-        ItemStream stream = new ItemStream(true);
+    static ItemStream ofHandler(Runnable canceller, UnsentItems unsent, Metadata received) {
+        ItemStream stream = new ItemStream(true, unsent);
         stream.canceller = canceller;
+        stream.metadata.setSuccess(received);
         return stream;
     }
 
@@ -227,7 +283,41 @@ public final class ItemStream implements MessageStream {
             message.release();
             throw Frames.breach(Frames.ITEM, correlation, "came without credit, or after the end");
         }
+        if (!here.hasReceived) {
+            here.hasReceived = true;
+            metadata.trySuccess(Metadata.EMPTY); // unless it has come before
+        }
         last0(message);
+    }
+
+    /** The headers of the first message have arrived. On the loop. */
+    void headers0(long correlation, Headers headers) {
+        Place here = place;
+        if (here == null || here.hasReceived || here.received != null) {
+            throw Frames.breach(Frames.ITEMS_HEADERS, correlation, "came twice, or behind the first message");
+        }
+        here.received = headers.metadata();
+        metadata.trySuccess(headers.metadata());
+    }
+
+    /**
+     * The end of the other end has arrived. On the loop, before the stream is over.
+     *
+     * @param last what it has sent with its end
+     * @return all that it has sent beside its messages; the latter replaces the former
+     */
+    Metadata headersEnded0(Metadata last) {
+        Place here = place;
+        Metadata first = here == null ? null : here.received;
+        if (first == null && (here == null || !here.hasReceived)) { // the only ones
+            metadata.trySuccess(last);
+        }
+        trailers.trySuccess(last);
+        try {
+            return first == null ? last : first.with(last);
+        } catch (IllegalArgumentException tooMuch) {
+            return last;
+        }
     }
 
     /** As {@link #item0}, without credit. */
@@ -282,6 +372,20 @@ public final class ItemStream implements MessageStream {
         }
     }
 
+    /** The program cannot make a message of what it sends, or read what it has received. Any thread. */
+    void fail(Throwable cause) {
+        incoming.discard();
+        breakOff(cause);
+    }
+
+    /** The message of the request is the first of the stream's; a copy. Before it is accepted. */
+    void first(ByteBuf message) {
+        Throwable refusal = incoming.first(message);
+        if (refusal != null) {
+            breakOff(refusal);
+        }
+    }
+
     /** The peer takes more. On the loop. */
     void credit0(long correlation, long messages, long bytes) {
         Place here = place;
@@ -326,8 +430,12 @@ public final class ItemStream implements MessageStream {
         }
         incoming.forget();
         if (why == null) {
+            metadata.trySuccess(Metadata.EMPTY);
+            trailers.trySuccess(Metadata.EMPTY);
             outcome.trySuccess(null);
         } else {
+            metadata.tryFailure(why);
+            trailers.tryFailure(why);
             outcome.tryFailure(why);
         }
         wakeReader();
@@ -347,7 +455,8 @@ public final class ItemStream implements MessageStream {
     boolean hasFailedBy(Throwable thrown) {
         Throwable cause = failure;
         Throwable inner = thrown.getCause();
-        Throwable shown = thrown instanceof ExecutionException && inner != null ? inner : thrown;
+        boolean wrapped = thrown instanceof ExecutionException || thrown instanceof CompletionException;
+        Throwable shown = wrapped && inner != null ? inner : thrown;
         return cause != null
                 && (cause.equals(shown)
                         || (cause instanceof CancellationException && shown instanceof CancellationException)
@@ -362,6 +471,28 @@ public final class ItemStream implements MessageStream {
 
     @Nullable Place place() {
         return place;
+    }
+
+    /** The program sends a message, which will be accepted. Any thread. */
+    void sending() {
+        Place here = place;
+        if (here != null) {
+            here.owner().sending();
+        }
+    }
+
+    /** Where it goes; null if it has no connection. */
+    @Nullable SocketAddress peer() {
+        Place here = place;
+        return here == null ? null : here.messenger().channel().remoteAddress();
+    }
+
+    /** Of the messages that it sends. */
+    ByteBufAllocator allocator() {
+        Place here = place;
+        return here == null
+                ? UnpooledByteBufAllocator.DEFAULT
+                : here.messenger().channel().alloc();
     }
 
     EventExecutor notifier() {
@@ -419,9 +550,22 @@ public final class ItemStream implements MessageStream {
         return incoming.receive();
     }
 
+    private byte @Nullable [] receiveBytes() throws InterruptedException {
+        ByteBuf message = receive();
+        if (message == null) {
+            return null;
+        }
+        try {
+            // Most are copies that nobody else has.
+            return ByteBufUtil.getBytes(message, message.readerIndex(), message.readableBytes(), false);
+        } finally {
+            message.release();
+        }
+    }
+
     @Override
     public Iterator<byte[]> iterator() {
-        return new ReceivedItems(this);
+        return new ReceivedItems<>(this::receiveBytes);
     }
 
     @Override
@@ -430,27 +574,43 @@ public final class ItemStream implements MessageStream {
     }
 
     @Override
+    public CompletableFuture<Metadata> metadata() {
+        return LoopFuture.of(copyOf(metadata));
+    }
+
+    @Override
+    public CompletableFuture<Metadata> trailers() {
+        return LoopFuture.of(copyOf(trailers));
+    }
+
+    @Override
     public CompletableFuture<Void> whenOver() {
-        Promise<Void> seen = VirtualNotifier.INSTANCE.newPromise();
+        Promise<Void> seen = copyOf(outcome);
         seen.addListener(done -> {
             if (done.isCancelled()) {
                 cancel();
             }
         });
-        if (outcome.isDone()) {
-            end(seen);
-        } else {
-            outcome.addListener(done -> end(seen));
-        }
         return LoopFuture.of(seen);
     }
 
-    private void end(Promise<Void> seen) {
-        Throwable cause = outcome.cause();
-        if (cause == null) {
-            seen.trySuccess(null);
+    /** One that the program may complete. */
+    private static <T> Promise<T> copyOf(Promise<T> original) {
+        Promise<T> copy = VirtualNotifier.INSTANCE.newPromise();
+        if (original.isDone()) {
+            end(original, copy);
         } else {
-            seen.tryFailure(cause);
+            original.addListener(done -> end(original, copy));
+        }
+        return copy;
+    }
+
+    private static <T> void end(Promise<T> original, Promise<T> copy) {
+        Throwable cause = original.cause();
+        if (cause == null) {
+            copy.trySuccess(original.getNow());
+        } else {
+            copy.tryFailure(cause);
         }
     }
 

@@ -50,7 +50,7 @@ public final class Messenger extends ChannelDuplexHandler {
     private final Requests requests;
     private final Outgoing outgoing;
     private final Handlers handlers;
-    private final Streams streams = new Streams(this);
+    private final Streams streams;
 
     /** Null for a server's connection. */
     private final @Nullable LinkOwner owner;
@@ -90,6 +90,7 @@ public final class Messenger extends ChannelDuplexHandler {
         requests = new Requests(this, lateReplies, limit, serving.maxRequests());
         outgoing = new Outgoing(this, port, limit, log, serving.describesFailures());
         handlers = new Handlers(this, serving, log);
+        streams = new Streams(this, serving.bounds());
     }
 
     public static Messenger ofClient(MessagePort port, Serving serving, LinkOwner owner) {
@@ -108,7 +109,7 @@ public final class Messenger extends ChannelDuplexHandler {
         self = context;
         outgoing.begin0(context);
         port.reserveHeader0(Frames.RESERVED_BYTES);
-        port.announce0(pausesReading ? Frames.TAKES_TIMED_REQUESTS | Frames.EXTENDED : Frames.EXTENDED);
+        port.announce0(Frames.EXTENDED | (pausesReading ? Frames.TAKES_TIMED_REQUESTS : Frames.TAKES_ITEMS_HEADERS));
     }
 
     public Channel channel() {
@@ -386,7 +387,7 @@ public final class Messenger extends ChannelDuplexHandler {
                 }
                 handlers.cancel0(correlation);
             }
-            case Frames.ITEM, Frames.END, Frames.ITEM_CREDIT ->
+            case Frames.ITEM, Frames.END, Frames.ITEM_CREDIT, Frames.ITEMS_HEADERS ->
                 streams.receive0(kind, correlation, frame, readBeganNanos);
             case Frames.LEAVING -> leaving(frame);
             case Frames.REFUSED -> refused(correlation, frame);

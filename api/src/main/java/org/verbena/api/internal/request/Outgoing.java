@@ -208,8 +208,22 @@ final class Outgoing {
         context.flush();
     }
 
-    /** Ends a stream that answers a request. It counts as a reply does. */
-    void streamEnd(long correlation) {
+    /** Makes the payload of a frame that has headers and nothing else; empty for none. */
+    ByteBuf headersOf(Headers headers) {
+        if (headers.isEmpty()) {
+            return Unpooled.EMPTY_BUFFER;
+        }
+        ByteBuf payload = channel.alloc().buffer(headers.bytes());
+        headers.write(payload);
+        return payload;
+    }
+
+    /**
+     * Ends a stream that answers a request. It counts as a reply does.
+     *
+     * @param headers what goes with it; none unless the peer takes them
+     */
+    void streamEnd(long correlation, Headers headers) {
         limit.take(0);
         Counted sent = new Counted(Frames.HEADER_BYTES, 0);
         sent.addListener(done -> {
@@ -217,7 +231,14 @@ final class Outgoing {
                 replyFailed(correlation, done.cause());
             }
         });
-        send(Frames.END, correlation | Frames.ANSWERING, Frames.NO_TIME, Unpooled.EMPTY_BUFFER, sent);
+        ByteBuf payload;
+        try {
+            payload = headersOf(headers);
+        } catch (RuntimeException | Error noMemory) {
+            sent.setFailure(noMemory);
+            return;
+        }
+        send(Frames.END, correlation | Frames.ANSWERING, Frames.NO_TIME, payload, sent);
     }
 
     private Future<Void> answer(int kind, long correlation, @Nullable ByteBuf payload, long arrivedNanos) {

@@ -22,7 +22,21 @@ final class OutgoingItems {
     /** The most credit that an end may have, in messages and in bytes. */
     static final long MOST_CREDIT = Integer.MAX_VALUE;
 
-    private record Item(ByteBuf message, int bytes, Promise<Void> sent) {}
+    private static final class Item {
+        private final ByteBuf message;
+        private final int bytes;
+        private final Promise<Void> sent;
+
+        /** Where it counts beside its stream. In turns, once it waits. */
+        private UnsentItems countedBy;
+
+        Item(ByteBuf message, int bytes, Promise<Void> sent, UnsentItems countedBy) {
+            this.message = message;
+            this.bytes = bytes;
+            this.sent = sent;
+            this.countedBy = countedBy;
+        }
+    }
 
     private final ItemStream stream;
     private final SendLimit limit = new SendLimit(BOUNDS);
@@ -36,11 +50,25 @@ final class OutgoingItems {
 
     private volatile boolean awaited;
 
-    OutgoingItems(ItemStream stream) {
+    /** What all streams of the connection wait to send: where messages count from now on. Written in turns. */
+    private volatile UnsentItems all;
+
+    /** The place whose connection that is. In turns. */
+    private ItemStream.@Nullable Place settled;
+
+    /** Whether it may be among those that wait for room there. In turns. */
+    private boolean waitsForRoom;
+
+    OutgoingItems(ItemStream stream, UnsentItems all) {
         this.stream = stream;
+        this.all = all;
     }
 
-    /** Takes ownership of the message. One that is expected is sent in any case. Any thread. */
+    /**
+     * Takes ownership of the message. Any thread.
+     *
+     * @param expected whether it was requested, so that only the bound of the connection can refuse it
+     */
     Future<Void> send(@Nullable ByteBuf message, boolean expected) {
         ByteBuf usable;
         try {
@@ -53,24 +81,39 @@ final class OutgoingItems {
             usable.release();
             return stream.notifier().newFailedFuture(refusal());
         }
+        UnsentItems counting = all;
+        SendLimitException noRoom = take(bytes, expected, counting);
+        if (noRoom != null) {
+            usable.release();
+            return stream.notifier().newFailedFuture(noRoom);
+        }
+        Promise<Void> sent = stream.notifier().newPromise();
+        stream.sending();
+        waiting.add(new Item(usable, bytes, sent, counting));
+        stream.wake();
+        return sent;
+    }
+
+    /** Counts a message; returns why it cannot. */
+    private @Nullable SendLimitException take(int bytes, boolean expected, UnsentItems counting) {
         if (expected) {
             limit.take(bytes);
         } else if (!limit.tryTake(bytes)) {
-            usable.release();
             int messages = limit.messages();
             long most = limit.bytes();
-            return stream.notifier()
-                    .newFailedFuture(new SendLimitException(
-                            "send to a stream: " + messages + " messages with " + most
-                                    + " bytes wait until the other end takes them, and this one has " + bytes
-                                    + ": wait for the future of an earlier one, or for whenWritable()",
-                            messages,
-                            most));
+            return new SendLimitException(
+                    "send to a stream: " + messages + " messages with " + most
+                            + " bytes wait until the other end takes them, and this one has " + bytes
+                            + ": wait for the future of an earlier one, or for whenWritable()",
+                    messages,
+                    most);
         }
-        Promise<Void> sent = stream.notifier().newPromise();
-        waiting.add(new Item(usable, bytes, sent));
-        stream.wake();
-        return sent;
+        if (counting.tryTake(bytes, limit.messages() == 1)) {
+            return null;
+        }
+        limit.giveBack(bytes);
+        wakeWriters();
+        return counting.refusal(stream.peer(), bytes);
     }
 
     private Throwable refusal() {
@@ -86,7 +129,11 @@ final class OutgoingItems {
     }
 
     boolean isWritable() {
-        return !ending && !stream.isOver() && !limit.isHalfFull();
+        return !ending && !stream.isOver() && hasRoom();
+    }
+
+    private boolean hasRoom() {
+        return !limit.isHalfFull() && all.isWritable(limit.messages() == 0);
     }
 
     /** Completes it when there is room, which the next turn will see. Any thread. */
@@ -105,12 +152,18 @@ final class OutgoingItems {
     }
 
     void turn0(ItemStream.@Nullable Place here, boolean isOver) {
+        if (here != null && !here.equals(settled)) {
+            settle0(here);
+        }
         boolean wrote = false;
         for (Item next = waiting.peek(); next != null; next = waiting.peek()) {
             if (isOver || (here != null && (here.ended || here.broken))) {
                 waiting.remove();
                 drop(next);
             } else if (here != null && here.creditMessages > 0 && here.creditBytes > 0) {
+                if (!here.writeHeaders0()) {
+                    continue;
+                }
                 waiting.remove();
                 here.creditMessages--;
                 here.creditBytes -= next.bytes;
@@ -127,8 +180,39 @@ final class OutgoingItems {
             here.ended = true;
             here.owner().end0();
         }
-        if (awaited && (isOver || ending || !limit.isHalfFull())) {
-            endWaits(isOver || ending);
+        if (awaited) {
+            if (isOver || ending || hasRoom()) {
+                endWaits(isOver || ending);
+            } else if (!limit.isHalfFull()) {
+                waitsForRoom = true;
+                all.await(stream, limit.messages() == 0);
+            }
+        }
+        if (isOver) {
+            waitNoMore();
+        }
+    }
+
+    /** What waits is the connection's from now on. It counts there even beyond the bound, since it was accepted. */
+    private void settle0(ItemStream.Place here) {
+        settled = here;
+        UnsentItems now = here.messenger().streams().unsent();
+        waitNoMore();
+        all = now;
+        for (Item item : waiting) {
+            UnsentItems before = item.countedBy;
+            if (!before.equals(now)) {
+                now.take(item.bytes);
+                item.countedBy = now;
+                before.giveBack(item.bytes);
+            }
+        }
+    }
+
+    private void waitNoMore() {
+        if (waitsForRoom) {
+            waitsForRoom = false;
+            all.forget(stream);
         }
     }
 
@@ -138,7 +222,7 @@ final class OutgoingItems {
             if (--here.unsent == 0 && ending) {
                 stream.wake();
             }
-            giveBack(item.bytes);
+            giveBack(item);
             if (done.isSuccess()) {
                 item.sent.trySuccess(null);
             } else {
@@ -149,25 +233,30 @@ final class OutgoingItems {
 
     private void drop(Item item) {
         ReferenceCountUtil.safeRelease(item.message); // which its program may have released, too
-        giveBack(item.bytes);
+        giveBack(item);
         item.sent.tryFailure(refusal());
     }
 
-    private void giveBack(int bytes) {
-        limit.giveBack(bytes);
+    private void giveBack(Item item) {
+        limit.giveBack(item.bytes);
+        item.countedBy.giveBack(item.bytes);
+        wakeWriters();
+    }
+
+    private void wakeWriters() {
         if (awaited) {
             stream.wake();
         }
     }
 
     private void endWaits(boolean failed) {
-        List<Promise<Void>> all;
+        List<Promise<Void>> ended;
         synchronized (this) {
             awaited = false;
-            all = List.copyOf(writers);
+            ended = List.copyOf(writers);
             writers.clear();
         }
-        for (Promise<Void> each : all) {
+        for (Promise<Void> each : ended) {
             if (failed) {
                 each.tryFailure(refusal());
             } else {

@@ -4,7 +4,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
@@ -26,8 +25,6 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.MessageTooLargeException;
-import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
 import org.verbena.transport.SendLimitException;
@@ -358,7 +355,7 @@ public final class Requests {
                 if (!sent.isSuccess()) {
                     forget0();
                     Throwable cause = sent.cause();
-                    tryFailure(refusesOnlyIt(cause) ? cause : begun(cause));
+                    tryFailure(SendFailures.refusesOnlyIt(cause) ? cause : SendFailures.begun(channel, cause));
                 }
             });
         }
@@ -533,12 +530,20 @@ public final class Requests {
 
         @Override
         void answer0(ByteBuf reply) {
+            answer0(Headers.NONE, reply);
+        }
+
+        @Override
+        void answer0(Headers headers, ByteBuf reply) {
             operation.stream().last0(reply);
-            ended0();
+            ended0(headers);
         }
 
         /** The server has said that it is over. */
-        void ended0() {
+        void ended0(Headers headers) {
+            if (!isDone()) {
+                operation.replied().accept(operation.stream().headersEnded0(headers.metadata()));
+            }
             if (trySuccess(null)) { // otherwise a message is lost, and this is no proper end
                 operation.stream().peerEnded0(correlation());
             }
@@ -558,7 +563,7 @@ public final class Requests {
 
         @Override
         public void breakOff(Throwable cause) {
-            if (tryFailure(cause instanceof ConnectionException ? begun(cause) : cause)) {
+            if (tryFailure(cause instanceof ConnectionException ? SendFailures.begun(channel, cause) : cause)) {
                 onLoop(this::giveUp0);
             }
         }
@@ -575,14 +580,14 @@ public final class Requests {
     }
 
     /** The server has ended a stream. */
-    void streamEnded0(long correlation, ByteBuf frame, long arrivedNanos) {
+    void streamEnded0(long correlation, Headers headers, ByteBuf frame, long arrivedNanos) {
         Request<?> request = answeredBy0(correlation, frame, arrivedNanos);
         if (request == null) {
             return;
         }
         frame.release();
         if (request instanceof StreamRequest stream) {
-            stream.ended0();
+            stream.ended0(headers);
         } else {
             request.tryFailure(new RequestException.Failed(
                     "request to " + channel.remoteAddress() + ": the peer has ended it as a stream, which it is not"));
@@ -775,27 +780,10 @@ public final class Requests {
         if (pending.isEmpty()) {
             return;
         }
-        Throwable cause = begun(messenger.closed("request", new ClosedChannelException()));
+        Throwable cause = SendFailures.begun(channel, messenger.closed("request", new ClosedChannelException()));
         for (Request<?> request : pending.all()) {
             request.forget0();
             request.tryFailure(cause);
         }
-    }
-
-    /** Whether it refuses one message, which was not sent then, and leaves the connection up. */
-    private static boolean refusesOnlyIt(Throwable cause) {
-        return cause instanceof MessageTooLargeException
-                || cause instanceof RegisteredMemoryExhaustedException
-                || cause instanceof IllegalReferenceCountException
-                || cause instanceof RequestException
-                || cause instanceof OutOfMemoryError;
-    }
-
-    /** The failure of the connection, whatever it is, for requests that the server may have begun. */
-    private ConnectionException begun(Throwable cause) {
-        String message = cause instanceof ConnectionException
-                ? String.valueOf(cause.getMessage())
-                : "request to " + channel.remoteAddress() + ": the connection is lost: " + cause.getMessage();
-        return new ConnectionException.Lost(message, cause, true);
     }
 }

@@ -25,6 +25,11 @@ public final class SendLimit {
                 throw new IllegalArgumentException("maxPending: " + bytes + " bytes are not within 1 to " + MOST_BYTES);
             }
         }
+
+        /** So many quarters of both, and at least one message and one byte. */
+        Bounds quarters(int count) {
+            return new Bounds(Math.max(1, messages * count / 4), Math.max(1, bytes * count / 4));
+        }
     }
 
     // Both figures are in one number, so that one atomic step takes them:  | messages: 24 | bytes: 40 |
@@ -60,6 +65,12 @@ public final class SendLimit {
         return (int) (now >>> BYTES_BITS) * 2L >= bounds.messages || (now & BYTES_MASK) * 2 >= bounds.bytes;
     }
 
+    /** Whether as many messages or bytes wait as these. */
+    boolean reaches(Bounds level) {
+        long now = pending.get();
+        return (int) (now >>> BYTES_BITS) >= level.messages || (now & BYTES_MASK) >= level.bytes;
+    }
+
     /** Counts a message, even beyond the limit. */
     void take(int bytes) {
         pending.addAndGet(ONE_MESSAGE + bytes);
@@ -67,9 +78,14 @@ public final class SendLimit {
 
     /** Counts a message if there is room for it. */
     public boolean tryTake(int bytes) {
+        return tryTake(bytes, bounds);
+    }
+
+    /** Counts a message if there is room for it within bounds that may be smaller than the own ones. */
+    boolean tryTake(int bytes, Bounds within) {
         long now = pending.addAndGet(ONE_MESSAGE + bytes);
         int messages = (int) (now >>> BYTES_BITS);
-        if (messages == 1 || (messages <= bounds.messages && (now & BYTES_MASK) <= bounds.bytes)) {
+        if (messages == 1 || (messages <= within.messages && (now & BYTES_MASK) <= within.bytes)) {
             return true;
         }
         giveBack(bytes);

@@ -12,11 +12,13 @@ import org.verbena.api.service.Metadata;
  * @param headers what goes with it
  * @param stream the client's end
  * @param limited whether the stream has the time of the request; else only waiting for a connection has
+ * @param replied gets all metadata that the server has sent, if the stream does not fail
  */
-public record StreamOperation(Headers headers, ItemStream stream, boolean limited) implements WithHeaders<Void> {
+public record StreamOperation(Headers headers, ItemStream stream, boolean limited, Consumer<Metadata> replied)
+        implements WithHeaders<Void> {
     @Override
-    public StreamOperation with(Headers others, Consumer<Metadata> replied) {
-        return new StreamOperation(others, stream, limited);
+    public StreamOperation with(Headers others, Consumer<Metadata> to) {
+        return new StreamOperation(others, stream, limited, to);
     }
 
     @Override

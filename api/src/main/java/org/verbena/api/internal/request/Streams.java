@@ -27,8 +27,21 @@ final class Streams {
     /** Any thread. */
     private final AtomicLong heldBytes = new AtomicLong();
 
-    Streams(Messenger messenger) {
+    private final UnsentItems unsent;
+
+    /**
+     * Creates them.
+     *
+     * @param bounds of what they wait to send
+     */
+    Streams(Messenger messenger, SendLimit.Bounds bounds) {
         this.messenger = messenger;
+        unsent = new UnsentItems(bounds);
+    }
+
+    /** What all wait to send. Any thread. */
+    UnsentItems unsent() {
+        return unsent;
     }
 
     /** Whether the bytes may be kept for a program. Any thread. */
@@ -88,14 +101,16 @@ final class Streams {
     /** A frame of a stream has arrived; takes ownership of it. One of a stream that is over has crossed its end. */
     void receive0(int kind, long number, ByteBuf frame, long arrivedNanos) {
         int bytes = frame.readableBytes();
-        if ((kind == Frames.END && bytes > 0) || (kind == Frames.ITEM_CREDIT && bytes != Frames.CREDIT_BYTES)) {
+        boolean isAnswer = (number & Frames.ANSWERING) != 0;
+        long correlation = number & ~Frames.ANSWERING;
+        boolean mayHaveHeaders = kind == Frames.ITEMS_HEADERS || (kind == Frames.END && bytes > 0);
+        if ((mayHaveHeaders && !isAnswer) || (kind == Frames.ITEM_CREDIT && bytes != Frames.CREDIT_BYTES)) {
             frame.release();
             throw Frames.notTheShortForm("of kind " + kind + " and " + (Frames.HEADER_BYTES + bytes) + " bytes");
         }
-        boolean isAnswer = (number & Frames.ANSWERING) != 0;
-        long correlation = number & ~Frames.ANSWERING;
+        Headers headers = mayHaveHeaders ? headers(kind, frame) : Headers.NONE;
         if (isAnswer && kind == Frames.END) {
-            messenger.requests().streamEnded0(correlation, frame, arrivedNanos);
+            messenger.requests().streamEnded0(correlation, headers, frame, arrivedNanos);
             return;
         }
         ItemStream stream = isAnswer ? messenger.requests().stream0(correlation) : begun0(correlation);
@@ -109,11 +124,23 @@ final class Streams {
         if (stream == null) {
             return;
         }
-        if (kind == Frames.END) {
+        if (kind == Frames.ITEMS_HEADERS) {
+            stream.headers0(correlation, headers);
+        } else if (kind == Frames.END) {
             stream.peerEnded0(correlation);
         } else {
             stream.credit0(correlation, messages, credit);
         }
+    }
+
+    /** Those that a frame consists of. Releases a frame of more or other things, and throws. */
+    private static Headers headers(int kind, ByteBuf frame) {
+        Headers headers = Frames.readHeaders(kind, frame);
+        if (headers == null || frame.isReadable()) {
+            frame.release();
+            throw Frames.notTheShortForm("of kind " + kind + " with too many headers, or more than headers");
+        }
+        return headers;
     }
 
     private @Nullable ItemStream begun0(long correlation) {
