@@ -41,8 +41,8 @@ import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
  * does not finish fails here with the reason and the end of the guest's console.
  *
  * <p>Several guests run at a time, each with a class of tests; whichever is done with one gets the next. What is tagged
- * {@value #FULL_TAG} or {@value #FULL_ANYWHERE_TAG} as well is left out unless the mode is {@link LabMode#FULL} or tests
- * were asked for by name.
+ * {@value #FULL_TAG} or {@value #FULL_ANYWHERE_TAG} as well is left out unless the mode is {@link LabMode#FULL} or
+ * tests were asked for by name.
  *
  * <p>Its settings are system properties, which the build sets: {@code lab} (see {@link LabMode}), {@code lab.tests}
  * (the names asked for), {@code lab.guests} (how many), {@code lab.folder} ({@code it/lab}), {@code lab.output} (where
