@@ -1,4 +1,7 @@
-/** A test kit for programs that use Verbena: a provider within one process, and faults on demand. */
+/**
+ * A test kit for programs that use Verbena: a provider within one process, time that the test moves, and faults on
+ * demand.
+ */
 @org.jspecify.annotations.NullMarked
 module org.verbena.testing {
     requires static org.jspecify;

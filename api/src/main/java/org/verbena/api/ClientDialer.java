@@ -24,6 +24,7 @@ import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RdmaProvider;
 
 /** Makes the connections of an {@link RdmaClient}, as its builder says. Any thread. */
@@ -145,7 +146,7 @@ final class ClientDialer implements Dialer {
     /** Of the connect timeout; 0 for no limit. */
     private int leftMillis(long beganNanos) {
         int millis = how.connectMillis();
-        long goneMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos);
+        long goneMillis = TimeUnit.NANOSECONDS.toMillis(clock().nanoTime() - beganNanos);
         return millis == 0 ? 0 : (int) Math.max(1, millis - goneMillis);
     }
 
@@ -162,6 +163,13 @@ final class ClientDialer implements Dialer {
                 null,
                 how.pendingBounds,
                 how.maxRequests);
+    }
+
+    /** {@inheritDoc} Only loops of the program's own may have another than the system's. */
+    @Override
+    public LoopClock clock() {
+        RdmaEventLoopGroup own = how.sharedGroup;
+        return own == null ? LoopClock.system() : own.clock();
     }
 
     @Override

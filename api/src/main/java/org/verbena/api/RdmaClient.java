@@ -316,7 +316,9 @@ public final class RdmaClient implements MessageClient {
     @Override
     public void close() {
         RdmaEventLoop.checkMayWait("RdmaClient.close()", "use closeAsync()");
-        closeAsync().join();
+        CompletableFuture<Void> closed = closeAsync();
+        dialer.clock().passUntil(closed::isDone);
+        closed.join();
     }
 
     /**

@@ -25,6 +25,7 @@ import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -92,6 +93,16 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     public RdmaEventLoopGroup(String providerName, int threads, CompletionLoopOptions options) {
         this(ProviderSet.choose(providerName, null), threads, null, options);
+    }
+
+    /**
+     * Makes loops of a provider that the program has itself, such as one for tests.
+     *
+     * @param provider can work here
+     * @param threads how many; 0 for Netty's default
+     */
+    public RdmaEventLoopGroup(RdmaProvider provider, int threads) {
+        this(new ProviderChoice(provider, "the program has it"), threads, null, CompletionLoopOptions.DEFAULTS);
     }
 
     /**
@@ -186,6 +197,11 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         companions.forEach(companion -> companion.terminationFuture().addListener(ended));
     }
 
+    /** The clock of these loops, and of the clients and servers on them. */
+    LoopClock clock() {
+        return common.clock();
+    }
+
     /** The providers that servers on these loops listen with. */
     ProviderSet providers() {
         return common.providers();
@@ -246,6 +262,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     public void close() {
         Future<?> ended = shutdownGracefully(0, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
         if (!RdmaEventLoop.isCurrent()) {
+            clock().passUntil(ended::isDone);
             ended.awaitUninterruptibly();
         }
     }

@@ -17,6 +17,7 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
@@ -42,6 +43,7 @@ import org.verbena.transport.RequestException;
 import org.verbena.transport.SendLimitException;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -246,10 +248,11 @@ public final class RdmaServer implements AutoCloseable {
             return LoopFuture.of(earlier);
         }
         CompletableFuture<Void> drained = children.drain("the server is shutting down");
-        CompletableFuture.allOf(ShortForm.close(channel), drained)
-                .thenApply(all -> true)
-                .completeOnTimeout(false, nanos, TimeUnit.NANOSECONDS)
-                .thenCompose(inTime -> children.end())
+        CompletableFuture<Boolean> inTime =
+                CompletableFuture.allOf(ShortForm.close(channel), drained).thenApply(all -> true);
+        Future<?> limit = group.clock().schedule(() -> inTime.complete(false), nanos);
+        inTime.whenComplete((all, failure) -> limit.cancel(false));
+        inTime.thenCompose(all -> children.end())
                 .thenCompose(answered -> closeAsync().thenApply(closed -> answered))
                 .whenComplete((answered, failure) -> {
                     if (failure == null) {
@@ -322,7 +325,9 @@ public final class RdmaServer implements AutoCloseable {
     @Override
     public void close() {
         RdmaEventLoop.checkMayWait("RdmaServer.close()", "use closeAsync()");
-        closeAsync().join();
+        CompletableFuture<Void> ended = closeAsync();
+        group.clock().passUntil(ended::isDone);
+        ended.join();
     }
 
     /**
@@ -599,18 +604,18 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /** Finds the age of the queue in which a loop's requests wait: the loop's own, or that of virtual threads. */
-        private Function<EventExecutor, @Nullable QueueAge> queueAges() {
+        private Function<EventExecutor, @Nullable QueueAge> queueAges(LoopClock clock) {
             if (targetNanos == 0) {
                 return loop -> null;
             }
             long target = targetNanos;
             long interval = intervalNanos;
             if (virtualThreads) {
-                QueueAge one = new QueueAge(target, interval, System.nanoTime());
+                QueueAge one = new QueueAge(target, interval, clock.nanoTime());
                 return loop -> one;
             }
             Map<EventExecutor, QueueAge> ages = new ConcurrentHashMap<>();
-            return loop -> ages.computeIfAbsent(loop, key -> new QueueAge(target, interval, System.nanoTime()));
+            return loop -> ages.computeIfAbsent(loop, key -> new QueueAge(target, interval, clock.nanoTime()));
         }
 
         /**
@@ -653,12 +658,12 @@ public final class RdmaServer implements AutoCloseable {
             boolean inOrder = orderedHandlers;
             boolean interrupts = interruptCancelled;
             HandlerLimit limit = maxRunning > 0 ? new HandlerLimit(maxRunning, maxWaiting) : null;
-            Function<EventExecutor, @Nullable QueueAge> ages = queueAges();
             RdmaEventLoopGroup shared = sharedGroup;
             RdmaEventLoopGroup group = shared == null
                     ? new RdmaEventLoopGroup(
                             ProviderSet.choose(provider, address), threadsPerProvider, null, loopOptions)
                     : shared;
+            Function<EventExecutor, @Nullable QueueAge> ages = queueAges(group.clock());
             ClientGroup clients = new ClientGroup();
             Consumer<RdmaChannel> then = onConnect;
             Consumer<RdmaChannel> onActive = active -> {

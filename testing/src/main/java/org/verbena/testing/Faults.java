@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * message, a part of a long one, or several short ones; a read or write of memory; the answer to a read. What the
  * protocol sends for itself, such as credits and keepalives, are deliveries, too.
  *
- * <p>Times are not changed: timeouts and keepalives run by the machine's clock. A test that needs them sets them short.
- * All methods may be called on any thread.
+ * <p>Faults change no time: timeouts and keepalive are what end a silence, unless the test does. They go by the
+ * machine's clock, or by a {@link TestTime}, which the test moves. All methods may be called on any thread.
  */
 public final class Faults implements AutoCloseable {
     /** The way of a delivery. */

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareIoHandler;
@@ -24,7 +25,14 @@ final class InProcessIoHandler extends SoftwareIoHandler {
     /** By their loops, until these end. */
     private static final Map<ThreadAwareExecutor, InProcessIoHandler> BY_LOOP = new ConcurrentHashMap<>();
 
+    /** How long a loop with a clock of a test may block by the system's: whatever ends that wakes it. */
+    private static final long BLOCK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     private final ThreadAwareExecutor executor;
+
+    /** Null if the loop goes by the system's clock. */
+    private final TestTime.@Nullable Loop timed;
+
     private final Set<Member> members = new LinkedHashSet<>();
     private final TurnContext turnContext = new TurnContext();
 
@@ -39,18 +47,21 @@ final class InProcessIoHandler extends SoftwareIoHandler {
             IoHandler nio,
             SoftwareDomain domain,
             PollCounters.Loop counters,
-            int sharedReceiveDepth) {
+            int sharedReceiveDepth,
+            @Nullable TestTime time) {
         super(nio, 0, domain, counters, sharedReceiveDepth, 0);
         this.executor = executor;
+        timed = time == null ? null : time.enter(nio::wakeup);
     }
 
-    static IoHandlerFactory factory(SoftwareDomain domain, PollCounters counters, int sharedReceiveDepth) {
+    static IoHandlerFactory factory(
+            SoftwareDomain domain, PollCounters counters, int sharedReceiveDepth, @Nullable TestTime time) {
         IoHandlerFactory nio = NioIoHandler.newFactory();
         return new IoHandlerFactory() {
             @Override
             public IoHandler newHandler(ThreadAwareExecutor executor) {
                 InProcessIoHandler made = new InProcessIoHandler(
-                        executor, nio.newHandler(executor), domain, counters.newLoop(), sharedReceiveDepth);
+                        executor, nio.newHandler(executor), domain, counters.newLoop(), sharedReceiveDepth, time);
                 BY_LOOP.put(executor, made);
                 return made;
             }
@@ -78,12 +89,36 @@ final class InProcessIoHandler extends SoftwareIoHandler {
     @Override
     public int run(IoHandlerContext context) {
         turnContext.of = context;
+        if (timed != null) {
+            timed.rests(context::delayNanos);
+            if (!turnContext.canBlock()) { // asked only now, so that whoever submits a task from here on ends the rest
+                timed.works();
+            }
+        }
         if (turnContext.canBlock()) {
             counters.waits(System.nanoTime());
         }
         int handled = select(turnContext);
         counters.woke();
+        if (timed != null) {
+            timed.works();
+        }
         return handled + runTurns();
+    }
+
+    @Override
+    public void wakeup() {
+        if (timed != null) {
+            timed.works();
+        }
+        super.wakeup();
+    }
+
+    @Override
+    protected void onLoopEnded() {
+        if (timed != null) {
+            timed.ended();
+        }
     }
 
     @Override
@@ -112,7 +147,7 @@ final class InProcessIoHandler extends SoftwareIoHandler {
 
         @Override
         public long delayNanos(long currentTimeNanos) {
-            return of().delayNanos(currentTimeNanos);
+            return timed == null ? of().delayNanos(currentTimeNanos) : canBlock() ? BLOCK_NANOS : 0;
         }
 
         @Override

@@ -15,6 +15,7 @@ import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.transport.spi.LocalBinding;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
@@ -31,6 +32,8 @@ import org.verbena.transport.spi.RdmaProvider;
  * <p>It is used where it is named, by {@code provider("inprocess")} or {@code -Dorg.verbena.provider=inprocess}, and
  * never by {@code auto}, {@code all} or a ladder that does not name it. Addresses are those of the loopback interface.
  * Its ports are not TCP's: each belongs to one server of this process, whichever loopback address it listens at.
+ *
+ * <p>It goes by the system's clock, except on the event loops that a test makes with {@link TestTime#provider()}.
  *
  * <p>A send or write is complete when it is on its way, which says nothing about the peer. Options that only devices
  * have, such as timers of RoCE, are ignored.
@@ -51,14 +54,20 @@ public final class InProcessProvider implements RdmaProvider {
     private final SoftwareDomain domain = new SoftwareDomain();
     private final PollCounters pollCounters = new PollCounters(NAME);
     private final int decisionMillis;
+    private final @Nullable TestTime time;
 
     /** Creates a provider, as {@link java.util.ServiceLoader} does. */
     public InProcessProvider() {
-        this(DECISION_MILLIS);
+        this(DECISION_MILLIS, null);
     }
 
-    InProcessProvider(int decisionMillis) {
+    InProcessProvider(TestTime time) {
+        this(DECISION_MILLIS, time);
+    }
+
+    InProcessProvider(int decisionMillis, @Nullable TestTime time) {
         this.decisionMillis = decisionMillis;
+        this.time = time;
     }
 
     @Override
@@ -89,6 +98,11 @@ public final class InProcessProvider implements RdmaProvider {
     }
 
     @Override
+    public LoopClock clock() {
+        return time == null ? LoopClock.system() : time.clock();
+    }
+
+    @Override
     public String description() {
         return "within this process, for tests";
     }
@@ -107,7 +121,10 @@ public final class InProcessProvider implements RdmaProvider {
     public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions options) {
         int asked = options.sharedReceiveDepth();
         return InProcessIoHandler.factory(
-                domain, pollCounters, asked == CompletionLoopOptions.PROVIDER_DEFAULT ? SHARED_RECEIVE_DEPTH : asked);
+                domain,
+                pollCounters,
+                asked == CompletionLoopOptions.PROVIDER_DEFAULT ? SHARED_RECEIVE_DEPTH : asked,
+                time);
     }
 
     @Override

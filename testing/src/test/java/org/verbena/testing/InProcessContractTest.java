@@ -8,7 +8,7 @@ import org.verbena.transport.spi.WorkRequest;
 
 /** What every provider does. */
 class InProcessContractTest extends ProviderContract {
-    private static final RdmaProvider PROVIDER = new InProcessProvider(4_000);
+    private static final RdmaProvider PROVIDER = new InProcessProvider(4_000, null);
 
     @Override
     protected RdmaProvider provider() {

@@ -25,6 +25,7 @@ import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.connection.MessageListener;
 import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -78,6 +79,10 @@ public final class ChannelConnection implements MessageListener {
     private volatile @Nullable InetSocketAddress remote;
     private volatile @Nullable Device device;
     private volatile @Nullable ConnectionClock clock;
+
+    /** Event loop only; set when it begins. */
+    private LoopClock loopClock = LoopClock.system();
+
     private volatile @Nullable ConnectionStat stat;
     private volatile @Nullable MessageConnection connection;
 
@@ -197,7 +202,8 @@ public final class ChannelConnection implements MessageListener {
     /** Begins. The provider's endpoint is then passed to {@link #uses0}. */
     public MessageConnection begin0(
             EventLoop loop, RdmaProvider provider, Role role, MessageOptions options, @Nullable PreSharedKeys keys) {
-        MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, this);
+        loopClock = LoopGroup.clockOf(loop);
+        MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, this, loopClock);
         made.limitTransfers(((RdmaEventLoop) loop)::transferBudget0);
         made.announce(announced);
         made.setFrameListener(frameListener);
@@ -253,7 +259,7 @@ public final class ChannelConnection implements MessageListener {
 
     /** When the first part of the message that is being read arrived, as far as this end knows. */
     public long arrivalNanos0() {
-        long turnNanos = channel.inbound0().turnNanos();
+        long turnNanos = channel.inbound0().turnNanos(loopClock);
         MessageConnection begun = connection;
         return begun == null ? turnNanos : begun.arrivalNanos(turnNanos);
     }

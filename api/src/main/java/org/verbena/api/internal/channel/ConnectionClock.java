@@ -7,7 +7,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * Calls a connection at its next deadline, with one scheduled task, and when memory that it waits for may be available.
@@ -17,6 +19,7 @@ final class ConnectionClock {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionClock.class);
 
     private final EventLoop loop;
+    private final LoopClock clock;
     private final MessageConnection connection;
     private final Runnable tick = this::tick0;
     private final Runnable resume = this::resume0;
@@ -25,6 +28,7 @@ final class ConnectionClock {
 
     ConnectionClock(EventLoop loop, MessageConnection connection) {
         this.loop = loop;
+        clock = LoopGroup.clockOf(loop);
         this.connection = connection;
     }
 
@@ -35,7 +39,7 @@ final class ConnectionClock {
             return;
         }
         try {
-            timer = loop.schedule(tick, deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
+            timer = loop.schedule(tick, deadlineNanos - clock.nanoTime(), TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException shuttingDown) {
             LOG.debug(
                     "{}: the event loop is ending, and calls this connection no more",
@@ -70,7 +74,7 @@ final class ConnectionClock {
     private void tick0() {
         timer = null;
         if (!stopped) {
-            connection.onDeadline(System.nanoTime());
+            connection.onDeadline(clock.nanoTime());
         }
     }
 

@@ -7,6 +7,7 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.MaxMessagesRecvByteBufAllocator;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * Fires inbound messages through the pipeline, in batches that end with {@code channelReadComplete}, and no more than
@@ -145,11 +146,11 @@ public final class InboundBridge {
         endBatch();
     }
 
-    /** When this turn of delivery began: the time of the first call in the turn. */
-    public long turnNanos() {
+    /** When this turn of delivery began, by the loop's clock: the time of the first call in the turn. */
+    public long turnNanos(LoopClock clock) {
         if (!turnTimed) {
             turnTimed = true;
-            turnNanos = System.nanoTime();
+            turnNanos = clock.nanoTime();
         }
         return turnNanos;
     }

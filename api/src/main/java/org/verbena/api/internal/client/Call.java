@@ -48,7 +48,7 @@ final class Call<T> {
     private final int bytes;
     private final long timeoutNanos;
     private final boolean whole;
-    private final long beganNanos = System.nanoTime();
+    private final long beganNanos;
 
     // Guarded by this object.
     /** Owned until it is over. */
@@ -89,7 +89,7 @@ final class Call<T> {
     /** Whether an attempt that has failed may have been begun by its server. */
     private boolean mayHaveBegun;
 
-    private @Nullable ScheduledFuture<?> timer;
+    private java.util.concurrent.@Nullable Future<?> timer;
 
     private record Attempt<T>(Future<T> future, Messenger messenger) {}
 
@@ -108,6 +108,7 @@ final class Call<T> {
             boolean whole,
             CallPlan plan) {
         this.links = links;
+        beganNanos = links.control().nanoTime();
         this.operation = operation;
         this.message = message;
         this.outcome = outcome;
@@ -147,12 +148,12 @@ final class Call<T> {
             attempt.future().cancel(false); // which does nothing to one that is over, too
         }
         if (held) {
-            Control.run(this::leave0);
+            links.control().run(this::leave0);
         }
     }
 
     private long leftNanos() {
-        return Math.max(1, timeoutNanos - (System.nanoTime() - beganNanos));
+        return Math.max(1, timeoutNanos - (links.control().nanoTime() - beganNanos));
     }
 
     /** A connection that all threads see; null if there is none. Any thread. */
@@ -215,7 +216,7 @@ final class Call<T> {
     }
 
     private void hold0(Runnable next, long delayNanos) {
-        timer = Control.schedule(next, delayNanos);
+        timer = links.control().schedule(next, delayNanos);
         held = true;
         if (outcome.isDone()) { // in the meantime, when nothing was held yet
             leave0();
@@ -238,7 +239,7 @@ final class Call<T> {
         timer = null;
     }
 
-    private static void stop(@Nullable ScheduledFuture<?> scheduled) {
+    private static void stop(java.util.concurrent.@Nullable Future<?> scheduled) {
         if (scheduled != null) {
             scheduled.cancel(false);
         }
@@ -298,7 +299,7 @@ final class Call<T> {
             T value = done.getNow();
             if (outcome.trySuccess(value)) {
                 if (isReply && !hasWaited && !(operation instanceof StreamOperation)) {
-                    links.took(System.nanoTime() - beganNanos);
+                    links.took(links.control().nanoTime() - beganNanos);
                 }
                 countSlower(done);
             } else {
@@ -313,7 +314,7 @@ final class Call<T> {
             links.retries().answered();
         }
         if (!outcome.isDone()) {
-            Control.run(() -> failed0(done, cause, messenger));
+            links.control().run(() -> failed0(done, cause, messenger));
         }
     }
 

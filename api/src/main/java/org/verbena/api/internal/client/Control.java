@@ -1,42 +1,43 @@
 package org.verbena.api.internal.client;
 
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.Future;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.LoopClock;
 
 /**
- * The thread on which the connections of all clients of this process are changed. Nothing of a program's runs there, so
- * nothing of a program's can hold it up. Methods that end in 0 run there.
+ * Where the connections of a client are changed: one step after another. Nothing of a program's runs there, so nothing
+ * of a program's can hold it up. Methods that end in 0 run there.
  */
-final class Control {
+abstract class Control {
     private static final Logger LOG = LoggerFactory.getLogger(Control.class);
 
-    /** The thread ends after this time without work, and keeps no class loader that is not in use. */
-    private static final long IDLE_SECONDS = 1;
+    private final LoopClock clock;
 
-    private static final ScheduledThreadPoolExecutor EXECUTOR = new ScheduledThreadPoolExecutor(1, Worker::new);
-
-    static {
-        EXECUTOR.setRemoveOnCancelPolicy(true);
-        EXECUTOR.setKeepAliveTime(IDLE_SECONDS, TimeUnit.SECONDS);
-        EXECUTOR.allowCoreThreadTimeOut(true);
+    Control(LoopClock clock) {
+        this.clock = clock;
     }
 
-    private Control() {}
-
-    private static final class Worker extends Thread {
-        /** Inherits nothing of the thread that happens to need it first. */
-        Worker(Runnable work) {
-            super(null, work, "verbena-clients", 0, false);
-            setDaemon(true);
-        }
+    /** That of the clients of these loops: with the system's clock one thread of the process. */
+    static Control of(LoopClock clock) {
+        return clock.isSystem() ? ControlThread.OF_PROCESS : new ControlSteps(clock);
     }
 
-    /** Runs a step: now on this thread, else after those that were submitted before. Any thread. */
-    static void run(Runnable step) {
-        if (Thread.currentThread() instanceof Worker) {
+    LoopClock clock() {
+        return clock;
+    }
+
+    /** The time by which it schedules. Any thread. */
+    long nanoTime() {
+        return clock.nanoTime();
+    }
+
+    /** Whether the caller is a step. */
+    abstract boolean isCurrent();
+
+    /** Runs a step: now if the caller is one, else after those that were submitted before. Any thread. */
+    void run(Runnable step) {
+        if (isCurrent()) {
             step.run();
         } else {
             submit(step);
@@ -44,15 +45,12 @@ final class Control {
     }
 
     /** Runs a step after those that were submitted before. Any thread. */
-    static void submit(Runnable step) {
-        EXECUTOR.execute(() -> attempt(step));
-    }
+    abstract void submit(Runnable step);
 
-    static ScheduledFuture<?> schedule(Runnable step, long delayNanos) {
-        return EXECUTOR.schedule(() -> attempt(step), delayNanos, TimeUnit.NANOSECONDS);
-    }
+    /** Runs a step later. */
+    abstract Future<?> schedule(Runnable step, long delayNanos);
 
-    private static void attempt(Runnable step) {
+    static void attempt(Runnable step) {
         try {
             step.run();
         } catch (Throwable thrown) {

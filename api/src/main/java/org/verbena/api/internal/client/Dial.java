@@ -5,6 +5,7 @@ import java.net.SocketAddress;
 import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.LoopClock;
 
 /** An attempt to connect, on a virtual thread. */
 final class Dial implements Runnable {
@@ -13,7 +14,7 @@ final class Dial implements Runnable {
     private final @Nullable List<String> rungs;
     private final long beganNanos;
     private final Consumer<Dial> end;
-    private final Thread thread = Thread.ofVirtual().name("verbena-connect").unstarted(this);
+    private final Thread thread;
 
     // Written before the end.
     private @Nullable Connected connected;
@@ -22,15 +23,23 @@ final class Dial implements Runnable {
     /**
      * Prepares one.
      *
+     * @param clock makes the thread
      * @param rungs of the ladder that may be used; null for all
      * @param end gets this, on the thread of the attempt
      */
-    Dial(Dialer dialer, SocketAddress address, @Nullable List<String> rungs, long beganNanos, Consumer<Dial> end) {
+    Dial(
+            LoopClock clock,
+            Dialer dialer,
+            SocketAddress address,
+            @Nullable List<String> rungs,
+            long beganNanos,
+            Consumer<Dial> end) {
         this.dialer = dialer;
         this.address = address;
         this.rungs = rungs;
         this.beganNanos = beganNanos;
         this.end = end;
+        thread = clock.newVirtualThread("verbena-connect", this);
     }
 
     void start() {

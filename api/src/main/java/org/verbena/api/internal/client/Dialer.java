@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.ladder.LadderOptions;
+import org.verbena.transport.spi.LoopClock;
 
 /** Makes a client's connections. Any thread. */
 public interface Dialer {
@@ -19,6 +20,9 @@ public interface Dialer {
      * @throws RuntimeException it could not
      */
     Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos);
+
+    /** The clock of its loops. */
+    LoopClock clock();
 
     /** The ladder that it connects with; null if with none. */
     @Nullable LadderOptions ladder();

@@ -4,8 +4,7 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -47,7 +46,7 @@ final class Link {
     private final Links links;
     private final SocketAddress address;
     private @Nullable Dial dial;
-    private @Nullable ScheduledFuture<?> timer;
+    private @Nullable Future<?> timer;
     private @Nullable Connected current;
     private long upNanos;
     private int failures;
@@ -58,14 +57,14 @@ final class Link {
     private boolean ejected;
 
     private Ejections ejections = new Ejections();
-    private @Nullable ScheduledFuture<?> readmission;
+    private @Nullable Future<?> readmission;
 
     /** Replaces the connection when it is old. */
-    private @Nullable ScheduledFuture<?> aging;
+    private @Nullable Future<?> aging;
 
     // Of the way up a ladder.
     private @Nullable Dial climb;
-    private @Nullable ScheduledFuture<?> climbTimer;
+    private @Nullable Future<?> climbTimer;
     /** The connection before the present one, while that one is on probation. */
     private @Nullable Connected former;
 
@@ -106,7 +105,13 @@ final class Link {
      */
     void dial0(long beganNanos) {
         timer = null;
-        Dial attempt = new Dial(links.dialer(), address, null, beganNanos, done -> Control.run(() -> dialed0(done)));
+        Dial attempt = new Dial(
+                links.control().clock(),
+                links.dialer(),
+                address,
+                null,
+                beganNanos,
+                done -> links.control().run(() -> dialed0(done)));
         dial = attempt;
         attempt.start();
         links.changed0();
@@ -136,13 +141,13 @@ final class Link {
 
     private void take0(Connected up) {
         current = up;
-        upNanos = System.nanoTime();
+        upNanos = links.control().nanoTime();
         ejected = false;
         ejections = new Ejections();
         stop(readmission);
         age0(up);
         links.opened0(up);
-        up.channel().closeFuture().addListener(closed -> Control.run(() -> lost0(up)));
+        up.channel().closeFuture().addListener(closed -> links.control().run(() -> lost0(up)));
     }
 
     /** A connection becomes old from now on. */
@@ -150,8 +155,8 @@ final class Link {
         stop(aging);
         long age = links.maxAgeNanos();
         if (age > 0) {
-            long shorterNanos = ThreadLocalRandom.current().nextLong(age / 10 + 1);
-            aging = Control.schedule(() -> replace0(up), age - shorterNanos);
+            long shorterNanos = links.control().clock().random().nextLong(age / 10 + 1);
+            aging = links.control().schedule(() -> replace0(up), age - shorterNanos);
         }
     }
 
@@ -186,7 +191,7 @@ final class Link {
 
     /** Its connection has ended: those before it do not count if it was a good one. */
     private void forgetFailures0() {
-        if (System.nanoTime() - upNanos >= STEADY_NANOS) {
+        if (links.control().nanoTime() - upNanos >= STEADY_NANOS) {
             failures = 0;
         }
     }
@@ -198,8 +203,10 @@ final class Link {
         stop(readmission);
         stop(aging);
         if (links.redials(this)) {
-            long delayNanos = leastNanos + links.backoff().delayNanos(failures, ThreadLocalRandom.current());
-            timer = Control.schedule(() -> dial0(System.nanoTime()), delayNanos);
+            long delayNanos = leastNanos
+                    + links.backoff()
+                            .delayNanos(failures, links.control().clock().random());
+            timer = links.control().schedule(() -> dial0(links.control().nanoTime()), delayNanos);
             LOG.debug("{}: tries {} again in {} ms", links, address, TimeUnit.NANOSECONDS.toMillis(delayNanos), cause);
         }
         links.failed0();
@@ -246,13 +253,13 @@ final class Link {
             return;
         }
         ejected = true;
-        long nanos = ejections.next(System.nanoTime(), links.backoff().mostNanos());
+        long nanos = ejections.next(links.control().nanoTime(), links.backoff().mostNanos());
         LOG.warn(
                 "{}: {} does not answer its requests, and gets none for {} ms",
                 links,
                 address,
                 TimeUnit.NANOSECONDS.toMillis(nanos));
-        readmission = Control.schedule(this::readmit0, nanos);
+        readmission = links.control().schedule(this::readmit0, nanos);
         links.changed0();
     }
 
@@ -267,11 +274,16 @@ final class Link {
             return;
         }
         if (climb != null || former != null) { // it may be replaced without this
-            aging = Control.schedule(() -> replace0(old), RETRY_NANOS);
+            aging = links.control().schedule(() -> replace0(old), RETRY_NANOS);
             return;
         }
         Dial attempt = new Dial(
-                links.dialer(), address, null, System.nanoTime(), done -> Control.run(() -> replaced0(done, old)));
+                links.control().clock(),
+                links.dialer(),
+                address,
+                null,
+                links.control().nanoTime(),
+                done -> links.control().run(() -> replaced0(done, old)));
         climb = attempt;
         attempt.start();
     }
@@ -290,7 +302,7 @@ final class Link {
             if (up != null) {
                 up.channel().close();
             }
-            aging = Control.schedule(() -> replace0(old), RETRY_NANOS);
+            aging = links.control().schedule(() -> replace0(old), RETRY_NANOS);
             return;
         }
         take0(up);
@@ -329,7 +341,7 @@ final class Link {
         stopClimbing0();
     }
 
-    private static void stop(@Nullable ScheduledFuture<?> scheduled) {
+    private static void stop(@Nullable Future<?> scheduled) {
         if (scheduled != null) {
             scheduled.cancel(false);
         }
@@ -368,10 +380,11 @@ final class Link {
         if (every != null && !better.isEmpty()) {
             long everyNanos = TimeUnit.NANOSECONDS.convert(every);
             // Up to a quarter later: clients of one server that began together need not try together.
-            long delayNanos = everyNanos + ThreadLocalRandom.current().nextLong(everyNanos / 4 + 1);
-            climbTimer = Control.schedule(
-                    () -> climb0(better, Math.clamp(everyNanos, LEAST_PROBATION_NANOS, MOST_PROBATION_NANOS)),
-                    delayNanos);
+            long delayNanos = everyNanos + links.control().clock().random().nextLong(everyNanos / 4 + 1);
+            climbTimer = links.control()
+                    .schedule(
+                            () -> climb0(better, Math.clamp(everyNanos, LEAST_PROBATION_NANOS, MOST_PROBATION_NANOS)),
+                            delayNanos);
         }
     }
 
@@ -382,11 +395,12 @@ final class Link {
             return;
         }
         Dial attempt = new Dial(
+                links.control().clock(),
                 links.dialer(),
                 address,
                 better,
-                System.nanoTime(),
-                done -> Control.run(() -> climbed0(done, probationNanos)));
+                links.control().nanoTime(),
+                done -> links.control().run(() -> climbed0(done, probationNanos)));
         climb = attempt;
         attempt.start();
     }
@@ -414,7 +428,7 @@ final class Link {
             return;
         }
         LOG.info("{} has moved up from {} to {}", up.channel(), rung(before), rung(up));
-        climbTimer = Control.schedule(() -> passed0(up, probationNanos), probationNanos);
+        climbTimer = links.control().schedule(() -> passed0(up, probationNanos), probationNanos);
         links.changed0();
     }
 
@@ -425,7 +439,7 @@ final class Link {
             return;
         }
         if (former != null && up.messenger().requests().isUnproven()) {
-            climbTimer = Control.schedule(() -> passed0(up, probationNanos), probationNanos);
+            climbTimer = links.control().schedule(() -> passed0(up, probationNanos), probationNanos);
             return;
         }
         Connected before = former;

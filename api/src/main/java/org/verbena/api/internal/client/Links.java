@@ -12,8 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
@@ -36,6 +35,7 @@ import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.internal.request.UnsentItems;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * A client's connections. Operations go to one that is up, on the caller's thread and without a lock; those that find
@@ -84,9 +84,11 @@ public final class Links implements LinkOwner {
     private final UnsentItems unsent;
     private final Retries retries = new Retries();
     private final Latency latency = new Latency();
-    private final Callbacks callbacks = new Callbacks();
-    private final Waiting waiting = new Waiting();
-    private final long beganNanos = System.nanoTime();
+    private final Control control;
+    private final Callbacks callbacks;
+    private final VirtualNotifier notifier;
+    private final Waiting waiting;
+    private final long beganNanos;
 
     /** The first connection is up, or the first attempts have all failed. Completed on virtual threads. */
     private final CompletableFuture<Void> first = new CompletableFuture<>();
@@ -115,14 +117,14 @@ public final class Links implements LinkOwner {
     private Ready latest = Ready.NONE;
 
     private final Set<Channel> open = new LinkedHashSet<>();
-    private final ReadyFutures readers = new ReadyFutures();
-    private final ReadyFutures writers = new ReadyFutures();
+    private final ReadyFutures readers;
+    private final ReadyFutures writers;
     private @Nullable Resolution resolution;
 
     /** Null for servers that are not found by a name. */
     private @Nullable Families named;
 
-    private @Nullable ScheduledFuture<?> lookUp;
+    private @Nullable Future<?> lookUp;
 
     /** How often since there was a connection. */
     private int lookUps;
@@ -142,20 +144,29 @@ public final class Links implements LinkOwner {
         this.name = name;
         this.dialer = dialer;
         this.options = options;
+        LoopClock clock = dialer.clock();
+        control = Control.of(clock);
+        callbacks = new Callbacks(clock);
+        notifier = VirtualNotifier.of(clock);
+        waiting = new Waiting(control);
+        readers = new ReadyFutures(control);
+        writers = new ReadyFutures(control);
+        beganNanos = clock.nanoTime();
         waitingLimit = new SendLimit(options.bounds());
         unsent = new UnsentItems(options.bounds());
     }
 
     /** Begins to connect to a target's addresses. Any thread, once. */
     public void begin(Target target, NameLookup names) {
-        Control.run(() -> {
+        control.run(() -> {
             if (closed) {
                 return;
             }
             if (target instanceof Target.Name) {
                 named = new Families();
             }
-            Resolution addresses = new Resolution(target, names, options.lookUpNanos(), this::found0, this::notFound0);
+            Resolution addresses =
+                    new Resolution(control, target, names, options.lookUpNanos(), this::found0, this::notFound0);
             resolution = addresses;
             addresses.begin0(TimeUnit.MILLISECONDS.toNanos(options.connectMillis()));
         });
@@ -163,7 +174,7 @@ public final class Links implements LinkOwner {
 
     /** Begins to connect to an address. Any thread, once. */
     public void begin(SocketAddress address) {
-        Control.run(() -> {
+        control.run(() -> {
             if (!closed) {
                 add0(address, beganNanos);
             }
@@ -215,6 +226,11 @@ public final class Links implements LinkOwner {
 
     // ---- operations
 
+    /** Where they are changed, and the clock. */
+    Control control() {
+        return control;
+    }
+
     Options options() {
         return options;
     }
@@ -245,8 +261,8 @@ public final class Links implements LinkOwner {
         return latest.pickOtherThan(first, plan);
     }
 
-    static EventExecutor notifier(@Nullable Messenger messenger) {
-        return messenger == null ? VirtualNotifier.INSTANCE : messenger.notifier();
+    EventExecutor notifier(@Nullable Messenger messenger) {
+        return messenger == null ? notifier : messenger.notifier();
     }
 
     @Override
@@ -266,7 +282,7 @@ public final class Links implements LinkOwner {
 
     @Override
     public void leaving(Messenger messenger, long retryNanos, String reason) {
-        Control.run(() -> find0(messenger, link -> {
+        control.run(() -> find0(messenger, link -> {
             LOG.info("{}: {} asks its clients to leave: {}", name, messenger.channel(), ShortForm.printable(reason));
             link.leave0(retryNanos);
         }));
@@ -275,7 +291,7 @@ public final class Links implements LinkOwner {
     @Override
     public void writable() {
         if (awaited) {
-            Control.run(this::writable0);
+            control.run(this::writable0);
         }
     }
 
@@ -288,7 +304,7 @@ public final class Links implements LinkOwner {
 
     @Override
     public void unanswered(Messenger messenger) {
-        Control.run(() -> find0(messenger, Link::unanswered0));
+        control.run(() -> find0(messenger, Link::unanswered0));
     }
 
     private void find0(Messenger messenger, Consumer<Link> step) {
@@ -360,7 +376,7 @@ public final class Links implements LinkOwner {
         families.update(addresses);
         connectTo0(families.inUse());
         if (families.hasMore() && state != ClientState.READY) {
-            Control.schedule(this::widen0, Families.DELAY_NANOS);
+            control.schedule(this::widen0, Families.DELAY_NANOS);
         }
     }
 
@@ -391,7 +407,7 @@ public final class Links implements LinkOwner {
             (wanted.contains(link.address()) ? links : gone).add(link);
         }
         for (SocketAddress address : wanted) {
-            add0(address, first.isDone() ? System.nanoTime() : beganNanos);
+            add0(address, first.isDone() ? control.nanoTime() : beganNanos);
         }
         changed0();
     }
@@ -436,8 +452,9 @@ public final class Links implements LinkOwner {
     private void lookUpLater0() {
         if (lookUp == null && !closed) {
             lookUps++;
-            long delayNanos = options.backoff().delayNanos(lookUps, ThreadLocalRandom.current());
-            lookUp = Control.schedule(
+            long delayNanos =
+                    options.backoff().delayNanos(lookUps, control.clock().random());
+            lookUp = control.schedule(
                     () -> {
                         lookUp = null;
                         Resolution addresses = resolution;
@@ -596,13 +613,13 @@ public final class Links implements LinkOwner {
         }
         state = now;
         if (before == ClientState.READY && now != ClientState.CLOSED) {
-            lostNanos = System.nanoTime();
+            lostNanos = control.nanoTime();
             LOG.info("{}: has lost its connection, and connects again: {}", name, message(failure));
         } else if (now == ClientState.READY && lostNanos != 0) {
             LOG.info(
                     "{}: connected again after {} ms",
                     name,
-                    TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - lostNanos));
+                    TimeUnit.NANOSECONDS.toMillis(control.nanoTime() - lostNanos));
             lostNanos = 0;
         }
         for (Consumer<ClientState> listener : options.listeners()) {
@@ -618,8 +635,8 @@ public final class Links implements LinkOwner {
     }
 
     /** Runs what may have stages of the program's. */
-    private static void elsewhere(Runnable step) {
-        VirtualNotifier.INSTANCE.execute(step);
+    private void elsewhere(Runnable step) {
+        notifier.execute(step);
     }
 
     private static String message(@Nullable Throwable cause) {
@@ -662,7 +679,7 @@ public final class Links implements LinkOwner {
         if (addresses != null) {
             addresses.close0();
         }
-        ScheduledFuture<?> looking = lookUp;
+        Future<?> looking = lookUp;
         if (looking != null) {
             looking.cancel(false);
         }
@@ -672,7 +689,7 @@ public final class Links implements LinkOwner {
 
     /** Closes all. Any thread; idempotent. Done when all connections, and the loops of the client, have ended. */
     public CompletableFuture<Void> close() {
-        Control.run(this::close0);
+        control.run(this::close0);
         return LoopFuture.of(ended);
     }
 
@@ -683,9 +700,11 @@ public final class Links implements LinkOwner {
         closed = true;
         end0("this end has closed the connection");
         giveUpFirst0(new ConnectionException("connect to " + name + ": the client was closed"));
-        CompletableFuture<Void> channels = CompletableFuture.allOf(
-                        open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new))
-                .completeOnTimeout(null, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+        CompletableFuture<Void> channels =
+                CompletableFuture.allOf(open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new));
+        Future<?> limit =
+                control.schedule(() -> channels.complete(null), TimeUnit.MILLISECONDS.toNanos(ShortForm.CLOSE_MILLIS));
+        channels.whenComplete((all, none) -> limit.cancel(false));
         // Elsewhere, since it waits while the loops are being made.
         elsewhere(() -> CompletableFuture.allOf(channels, dialer.close())
                 .whenComplete((all, none) -> elsewhere(() -> ended.complete(null))));

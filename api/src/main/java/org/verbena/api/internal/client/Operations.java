@@ -53,7 +53,7 @@ public final class Operations {
                     ? messenger.copy(message)
                     : message == null ? null : Unpooled.copiedBuffer(message);
         } catch (RuntimeException | Error noMemory) {
-            return LoopFuture.of(Links.notifier(messenger).newFailedFuture(noMemory));
+            return LoopFuture.of(links.notifier(messenger).newFailedFuture(noMemory));
         }
         return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
     }
@@ -72,7 +72,7 @@ public final class Operations {
                     ? messenger.copy(message)
                     : message == null ? null : Unpooled.copiedBuffer(message.duplicate());
         } catch (RuntimeException | Error noMemory) {
-            return LoopFuture.of(Links.notifier(messenger).newFailedFuture(noMemory));
+            return LoopFuture.of(links.notifier(messenger).newFailedFuture(noMemory));
         }
         return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
     }
@@ -110,7 +110,7 @@ public final class Operations {
         try {
             message = encode(messenger, method, request);
         } catch (Throwable cause) {
-            return LoopFuture.of(Links.notifier(messenger).newFailedFuture(cause));
+            return LoopFuture.of(links.notifier(messenger).newFailedFuture(cause));
         }
         Operation<R> operation = RequestOperations.call(method, how, plan);
         return LoopFuture.of(start(messenger, operation, message, timeoutNanos(how), plan));
@@ -146,8 +146,8 @@ public final class Operations {
             ByteBuf message = encode(messenger, method, request);
             stream = stream(messenger, message, Headers.ofStream(how.metadata(), method, true), how, plan);
         } catch (Throwable cause) {
-            stream = ItemStream.ofClient(messenger, links.unsent())
-                    .begun(Links.notifier(messenger).newFailedFuture(cause));
+            stream = ItemStream.ofClient(links.control().clock(), messenger, links.unsent())
+                    .begun(links.notifier(messenger).newFailedFuture(cause));
         }
         stream.end();
         return new CodedStream<>(stream, method.request(), method.reply());
@@ -159,7 +159,7 @@ public final class Operations {
             Headers headers,
             RequestOptions how,
             CallPlan plan) {
-        ItemStream stream = ItemStream.ofClient(messenger, links.unsent());
+        ItemStream stream = ItemStream.ofClient(links.control().clock(), messenger, links.unsent());
         boolean inherits = how.timeout() == null && HandlerTime.isLimited();
         StreamOperation operation =
                 new StreamOperation(headers, stream, inherits || how.timeout() != null, received -> {});
@@ -182,7 +182,7 @@ public final class Operations {
         }
         if (HandlerTime.isOver()) {
             ReferenceCountUtil.safeRelease(message);
-            return Links.notifier(messenger)
+            return links.notifier(messenger)
                     .newFailedFuture(new RequestException.TimedOut("request: nothing was sent, since the time of the"
                             + " request that this handler answers is over"));
         }
@@ -196,11 +196,11 @@ public final class Operations {
         if (refusal != null) {
             ReferenceCountUtil.safeRelease(message);
             request.ended(Metadata.EMPTY, refusal);
-            return Links.notifier(messenger).newFailedFuture(refusal);
+            return links.notifier(messenger).newFailedFuture(refusal);
         }
         return request.seenBefore(
                 begin(messenger, request.operation(), message, nanos, whole, plan),
-                Links.notifier(messenger).newPromise());
+                links.notifier(messenger).newPromise());
     }
 
     private <T> Future<T> begin(
@@ -213,7 +213,7 @@ public final class Operations {
         if (messenger != null && (plan.isPlain() || operation.equals(Operation.SEND))) {
             return operation.start(messenger, message, timeoutNanos, whole, true);
         }
-        Promise<T> outcome = new Outcome<>(Links.notifier(messenger));
+        Promise<T> outcome = new Outcome<>(links.notifier(messenger));
         ByteBuf usable;
         try {
             usable = Messenger.checkUsable(message);

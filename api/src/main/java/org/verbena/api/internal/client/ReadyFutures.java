@@ -5,11 +5,15 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.loop.LoopFuture;
-import org.verbena.api.internal.loop.VirtualNotifier;
 
 /** The futures of those who wait for the same state of a client. Control thread only, except where said. */
 final class ReadyFutures {
+    private final Control control;
     private final List<Waiter> waiters = new ArrayList<>();
+
+    ReadyFutures(Control control) {
+        this.control = control;
+    }
 
     private final class Waiter extends LoopFuture<Void> {
         void end(@Nullable Throwable refusal) {
@@ -22,7 +26,7 @@ final class ReadyFutures {
 
         @Override
         protected void stop() {
-            Control.run(() -> waiters.remove(this));
+            control.run(() -> waiters.remove(this));
         }
     }
 
@@ -33,7 +37,7 @@ final class ReadyFutures {
      */
     CompletableFuture<Void> add(Runnable added) {
         Waiter waiter = new Waiter();
-        Control.run(() -> {
+        control.run(() -> {
             waiters.add(waiter);
             added.run();
         });
@@ -48,6 +52,8 @@ final class ReadyFutures {
     void endAll0(@Nullable Throwable refusal) {
         List<Waiter> all = List.copyOf(waiters);
         waiters.clear();
-        all.forEach(each -> VirtualNotifier.INSTANCE.execute(() -> each.end(refusal)));
+        all.forEach(each -> control.clock()
+                .newVirtualThread("verbena-notifier", () -> each.end(refusal))
+                .start());
     }
 }

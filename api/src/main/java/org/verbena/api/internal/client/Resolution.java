@@ -5,7 +5,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +20,7 @@ import org.verbena.transport.ConnectionException;
 final class Resolution {
     private static final Logger LOG = LoggerFactory.getLogger(Resolution.class);
 
+    private final Control control;
     private final Target target;
     private final NameLookup names;
     private final long everyNanos;
@@ -37,8 +38,8 @@ final class Resolution {
     private long limitNanos;
     private boolean connected;
     private boolean closed;
-    private @Nullable ScheduledFuture<?> timer;
-    private @Nullable ScheduledFuture<?> limit;
+    private @Nullable Future<?> timer;
+    private @Nullable Future<?> limit;
     private @Nullable AutoCloseable following;
 
     /** Begins to follow the addresses; null when that is done. */
@@ -47,16 +48,19 @@ final class Resolution {
     /**
      * Prepares it.
      *
+     * @param control where it runs
      * @param everyNanos how often a name is looked up again
      * @param found gets all addresses that are good now
      * @param notFound gets the reason why there is nothing new; {@link #refresh0} tries again
      */
     Resolution(
+            Control control,
             Target target,
             NameLookup names,
             long everyNanos,
             Consumer<List<InetSocketAddress>> found,
             Consumer<Throwable> notFound) {
+        this.control = control;
         this.target = target;
         this.names = names;
         this.everyNanos = everyNanos;
@@ -73,7 +77,7 @@ final class Resolution {
         this.limitNanos = limitNanos;
         refresh0();
         if (limitNanos > 0) {
-            limit = Control.schedule(
+            limit = control.schedule(
                     () -> {
                         late = true;
                         failIfLate0();
@@ -141,7 +145,7 @@ final class Resolution {
         } catch (Throwable noThread) {
             answer = CompletableFuture.failedFuture(noThread);
         }
-        answer.whenComplete((addresses, failure) -> Control.submit(() -> lookedUp0(name, addresses, failure)));
+        answer.whenComplete((addresses, failure) -> control.submit(() -> lookedUp0(name, addresses, failure)));
     }
 
     private void lookedUp0(Target.Name name, @Nullable List<InetAddress> addresses, @Nullable Throwable failure) {
@@ -154,7 +158,7 @@ final class Resolution {
             notFound.accept(NameLookup.failure("connect to " + name, cause));
             return;
         }
-        timer = Control.schedule(this::refresh0, everyNanos);
+        timer = control.schedule(this::refresh0, everyNanos);
         found0(addresses.stream()
                 .map(address -> new InetSocketAddress(address, name.port()))
                 .toList());
@@ -162,17 +166,19 @@ final class Resolution {
 
     private void follow0(TargetResolver resolver) {
         looking = true;
-        beginning = Thread.ofVirtual().name("verbena-resolver").start(() -> {
+        Thread resolving = control.clock().newVirtualThread("verbena-resolver", () -> {
             AutoCloseable begun;
             try {
                 begun = Objects.requireNonNull(
                         resolver.resolve(addresses -> update(List.copyOf(addresses))), "the resolver returned null");
             } catch (Throwable thrown) {
-                Control.submit(() -> notFollowing0(thrown));
+                control.submit(() -> notFollowing0(thrown));
                 return;
             }
-            Control.submit(() -> following0(begun));
+            control.submit(() -> following0(begun));
         });
+        beginning = resolving;
+        resolving.start();
     }
 
     /** Any thread. */
@@ -182,7 +188,7 @@ final class Resolution {
         if (resolved.size() < addresses.size()) {
             LOG.warn("{}: ignores the addresses among {} that are not resolved", target, addresses);
         }
-        Control.submit(() -> {
+        control.submit(() -> {
             if (!closed) {
                 found0(resolved);
             }
@@ -222,17 +228,18 @@ final class Resolution {
         }
     }
 
-    private static void end(AutoCloseable begun) {
-        Thread.ofVirtual().name("verbena-resolver").start(() -> {
+    private void end(AutoCloseable begun) {
+        Thread ending = control.clock().newVirtualThread("verbena-resolver", () -> {
             try {
                 begun.close();
             } catch (Exception failure) {
                 LOG.warn("a resolver could not be closed", failure);
             }
         });
+        ending.start();
     }
 
-    private static void stop(@Nullable ScheduledFuture<?> scheduled) {
+    private static void stop(@Nullable Future<?> scheduled) {
         if (scheduled != null) {
             scheduled.cancel(false);
         }

@@ -23,6 +23,8 @@ final class Waiting {
     /** Those that the control thread has not seen yet. Guarded by itself, as is what {@link #publish0} publishes. */
     private final Queue<Call<?>> coming = new ArrayDeque<>();
 
+    private final Control control;
+
     // Confined to the control thread.
     /** Those that wait for a connection, the oldest first. */
     private final Set<Call<?>> waiting = new LinkedHashSet<>();
@@ -37,6 +39,10 @@ final class Waiting {
 
     /** Whether there is a crowd. Written by the control thread, read by any. */
     private volatile boolean crowded;
+
+    Waiting(Control control) {
+        this.control = control;
+    }
 
     /**
      * Adds one that has found no connection, unless it may not wait, or there is one by now, which begins it. Any
@@ -60,7 +66,7 @@ final class Waiting {
         if (found != null) {
             call.enterNot(found);
         } else if (isFirst) { // for all that come until it runs
-            Control.run(this::takeIn0);
+            control.run(this::takeIn0);
         }
     }
 
@@ -117,14 +123,14 @@ final class Waiting {
         crowded = true;
         if (!looking) {
             looking = true;
-            Control.schedule(this::look0, LOOK_NANOS);
+            control.schedule(this::look0, LOOK_NANOS);
         }
     }
 
     private void look0() {
         looking = !crowd.isEmpty();
         if (looking) {
-            Control.schedule(this::look0, LOOK_NANOS);
+            control.schedule(this::look0, LOOK_NANOS);
             goOnInCrowd0();
         }
     }
@@ -132,7 +138,7 @@ final class Waiting {
     /** A call is over. Any thread. */
     void makeRoom() {
         if (crowded) {
-            Control.submit(this::goOnInCrowd0);
+            control.submit(this::goOnInCrowd0);
         }
     }
 

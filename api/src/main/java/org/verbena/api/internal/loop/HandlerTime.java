@@ -1,5 +1,7 @@
 package org.verbena.api.internal.loop;
 
+import org.verbena.transport.spi.LoopClock;
+
 /**
  * How long a client waits whose request this thread handles, for the requests that the handler sends on this thread.
  *
@@ -9,25 +11,31 @@ package org.verbena.api.internal.loop;
  */
 public final class HandlerTime {
     private static final ScopedValue<HandlerTime> OF_THREAD = ScopedValue.newInstance();
-    private static final HandlerTime NONE = new HandlerTime();
+    private static final HandlerTime NONE = new HandlerTime(LoopClock.system());
 
-    /** A time of {@link System#nanoTime()} that is not 0; 0 for no limit. */
+    private final LoopClock clock;
+
+    /** A time of the clock that is not 0; 0 for no limit. */
     private long untilNanos;
 
-    private HandlerTime() {}
+    private HandlerTime(LoopClock clock) {
+        this.clock = clock;
+    }
 
     /** Runs an event loop. */
-    static void runLoop(Runnable loop) {
-        ScopedValue.where(OF_THREAD, new HandlerTime()).run(loop);
+    static void runLoop(LoopClock clock, Runnable loop) {
+        ScopedValue.where(OF_THREAD, new HandlerTime(clock)).run(loop);
     }
 
     /**
      * Runs a handler on a thread that is no event loop.
      *
-     * @param deadlineNanos a time of {@link System#nanoTime()}
+     * @param clock of the loop that the request came to
+     * @param deadlineNanos a time of that clock
      */
-    public static <X extends Throwable> void run(long deadlineNanos, ScopedValue.CallableOp<?, X> handler) throws X {
-        HandlerTime time = new HandlerTime();
+    public static <X extends Throwable> void run(
+            LoopClock clock, long deadlineNanos, ScopedValue.CallableOp<?, X> handler) throws X {
+        HandlerTime time = new HandlerTime(clock);
         time.untilNanos = notZero(deadlineNanos);
         ScopedValue.where(OF_THREAD, time).call(handler);
     }
@@ -36,7 +44,7 @@ public final class HandlerTime {
      * A handler begins on an event loop, which may have begun another one.
      *
      * @param limited whether its client has said how long it waits
-     * @param deadlineNanos a time of {@link System#nanoTime()}, if so
+     * @param deadlineNanos a time of the loop's clock, if so
      * @return what to give to {@link #end} after the handler
      */
     public static long begin(boolean limited, long deadlineNanos) {
@@ -68,13 +76,14 @@ public final class HandlerTime {
 
     /** Whether nobody waits any more for the answer to the request that this thread handles. */
     public static boolean isOver() {
-        long until = OF_THREAD.orElse(NONE).untilNanos;
-        return until != 0 && until - System.nanoTime() <= 0;
+        HandlerTime time = OF_THREAD.orElse(NONE);
+        return time.untilNanos != 0 && time.untilNanos - time.clock.nanoTime() <= 0;
     }
 
     /** A timeout, or what is left of the time of the request that this thread handles: at least 1. */
     public static long atMost(long timeoutNanos) {
-        long until = OF_THREAD.orElse(NONE).untilNanos;
-        return until == 0 ? timeoutNanos : Math.max(1, Math.min(timeoutNanos, until - System.nanoTime()));
+        HandlerTime time = OF_THREAD.orElse(NONE);
+        long until = time.untilNanos;
+        return until == 0 ? timeoutNanos : Math.max(1, Math.min(timeoutNanos, until - time.clock.nanoTime()));
     }
 }

@@ -6,6 +6,7 @@ import io.netty.channel.IoEventLoopGroup;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -15,6 +16,7 @@ import org.verbena.transport.spi.RdmaProvider;
 public final class LoopGroup {
     private final ProviderSet providers;
     private final RdmaProvider provider;
+    private final LoopClock clock;
     private final long transferBudgetBytes;
 
     // Written once, before the first channel is registered.
@@ -31,6 +33,7 @@ public final class LoopGroup {
         this.providers = providers;
         this.transferBudgetBytes = transferBudgetBytes;
         provider = providers.first().provider();
+        clock = provider.clock();
     }
 
     /** The loops are made, and those of the other providers. */
@@ -47,6 +50,10 @@ public final class LoopGroup {
         return providers;
     }
 
+    public LoopClock clock() {
+        return clock;
+    }
+
     long transferBudgetBytes() {
         return transferBudgetBytes;
     }
@@ -54,6 +61,12 @@ public final class LoopGroup {
     /** The group that a loop is of; null if it is of another kind. */
     static @Nullable LoopGroup of(EventLoop loop) {
         return loop instanceof RdmaEventLoop rdma ? rdma.group() : null;
+    }
+
+    /** The clock of a loop. */
+    public static LoopClock clockOf(EventLoop loop) {
+        LoopGroup group = of(loop);
+        return group == null ? LoopClock.system() : group.clock;
     }
 
     /** The provider of a loop; null if it is of another kind of group. */

@@ -12,6 +12,7 @@ import io.netty.util.concurrent.BlockingOperationException;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Ticker;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,9 +24,11 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.stat.LoopStat;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.protocol.TransferBudget;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -57,19 +60,23 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
     private final LoopStat stat = new LoopStat(this);
     private final LoopGroup group;
 
+    /** Null while the constructor of Netty's class runs, which reads the time. */
+    private final @Nullable Ticker ticker;
+
     /** The channels that still have to close before the loop may end. Event loop only. */
     private int closing;
 
     public RdmaEventLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory factory, LoopGroup group) {
-        super(parent, (Executor) task -> executor.execute(() -> runLoop(task)), factory);
+        super(parent, (Executor) task -> executor.execute(() -> runLoop(group.clock(), task)), factory);
         this.group = group;
+        ticker = group.clock().ticker();
     }
 
-    private static void runLoop(Runnable loop) {
+    private static void runLoop(LoopClock clock, Runnable loop) {
         Thread thread = Thread.currentThread();
         THREADS.add(thread);
         try {
-            HandlerTime.runLoop(loop);
+            HandlerTime.runLoop(clock, loop);
         } finally {
             THREADS.remove(thread);
         }
@@ -109,6 +116,12 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /** What this loop has in common with others. Any thread. */
     LoopGroup group() {
         return group;
+    }
+
+    @Override
+    public Ticker ticker() {
+        Ticker known = ticker;
+        return known == null ? Ticker.systemTicker() : known;
     }
 
     /** Runs the listeners of futures that this loop completes, even when the loop has ended. */
@@ -173,9 +186,11 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
             return super.shutdownGracefully(quietPeriod, timeout, unit); // which throws for invalid arguments
         }
         if (!isShuttingDown() && ending.compareAndSet(false, true)) {
-            long deadlineNanos = System.nanoTime() + Math.min(unit.toNanos(timeout), Long.MAX_VALUE >> 1);
+            long deadlineNanos = group.clock().nanoTime() + Math.min(unit.toNanos(timeout), Long.MAX_VALUE >> 1);
             try {
-                execute(() -> closeChannels0(unit.toNanos(quietPeriod), deadlineNanos));
+                // Nothing happens by itself while a clock stands still.
+                long quietNanos = group.clock().isSystem() ? unit.toNanos(quietPeriod) : 0;
+                execute(() -> closeChannels0(quietNanos, deadlineNanos));
             } catch (RejectedExecutionException ended) {
                 return terminationFuture(); // shutdown() was called in the meantime
             }
@@ -191,7 +206,7 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
             end.run();
             return;
         }
-        schedule(end, deadlineNanos - System.nanoTime() - quietNanos, TimeUnit.NANOSECONDS);
+        schedule(end, deadlineNanos - group.clock().nanoTime() - quietNanos, TimeUnit.NANOSECONDS);
         for (Channel channel : open) {
             channel.closeFuture().addListener(closed -> {
                 closing--;
@@ -212,9 +227,23 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
         if (!isShuttingDown()) {
             // Here, while tasks that this causes can still run: Netty runs its hooks too late for that.
             List.copyOf(channels.values()).forEach(Runnable::run);
-            long leftNanos = Math.max(quietNanos, deadlineNanos - System.nanoTime());
+            long leftNanos = Math.max(quietNanos, deadlineNanos - group.clock().nanoTime());
             super.shutdownGracefully(quietNanos, leftNanos, TimeUnit.NANOSECONDS);
         }
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Netty waits until its clock has passed the end of the quiet period, also of none, unless a task has run: this
+     * one ends the wait of a loop whose clock stands still.
+     */
+    @Override
+    protected boolean confirmShutdown() {
+        if (isShuttingDown() && !isShutdown() && !group.clock().isSystem()) {
+            addTask(() -> {});
+        }
+        return super.confirmShutdown();
     }
 
     /** Whether it closes its channels, or has ended. Any thread. */

@@ -4,16 +4,26 @@ import io.netty.util.concurrent.AbstractEventExecutor;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import java.util.concurrent.TimeUnit;
+import org.verbena.transport.spi.LoopClock;
 
 /** Runs the listeners of futures that no event loop completes: each time on a virtual thread. */
 public final class VirtualNotifier extends AbstractEventExecutor {
-    public static final VirtualNotifier INSTANCE = new VirtualNotifier();
+    public static final VirtualNotifier INSTANCE = new VirtualNotifier(LoopClock.system());
 
-    private VirtualNotifier() {}
+    private final LoopClock clock;
+
+    private VirtualNotifier(LoopClock clock) {
+        this.clock = clock;
+    }
+
+    /** One whose threads this clock makes. */
+    public static VirtualNotifier of(LoopClock clock) {
+        return clock.isSystem() ? INSTANCE : new VirtualNotifier(clock);
+    }
 
     @Override
     public void execute(Runnable task) {
-        Thread.ofVirtual().name("verbena-notifier").start(task);
+        clock.newVirtualThread("verbena-notifier", task).start();
     }
 
     @Override

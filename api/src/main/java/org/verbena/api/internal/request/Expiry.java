@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * Cancels a connection's requests when their time is over: the cancels of their client may not arrive, since a
@@ -17,6 +19,7 @@ final class Expiry {
     private static final long LEAST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Channel channel;
+    private final LoopClock clock;
     private final OpenRequests open;
     private final Consumer<Incoming> cancel;
 
@@ -24,10 +27,12 @@ final class Expiry {
     private @Nullable Future<?> sweep;
 
     private long sweepNanos;
-    private long sweptNanos = System.nanoTime() - LEAST_NANOS;
+    private long sweptNanos;
 
     Expiry(Channel channel, OpenRequests open, Consumer<Incoming> cancel) {
         this.channel = channel;
+        clock = LoopGroup.clockOf(channel.eventLoop());
+        sweptNanos = clock.nanoTime() - LEAST_NANOS;
         this.open = open;
         this.cancel = cancel;
     }
@@ -50,13 +55,13 @@ final class Expiry {
             scheduled.cancel(false);
         }
         sweepNanos = dueNanos;
-        long delayNanos = Math.max(0, dueNanos - System.nanoTime());
+        long delayNanos = Math.max(0, dueNanos - clock.nanoTime());
         sweep = channel.eventLoop().schedule(this::sweep0, delayNanos, TimeUnit.NANOSECONDS);
     }
 
     private void sweep0() {
         sweep = null;
-        sweptNanos = System.nanoTime();
+        sweptNanos = clock.nanoTime();
         List<Incoming> expired = new ArrayList<>();
         Incoming next = open.earliest(sweptNanos, expired);
         if (next != null) {

@@ -143,7 +143,7 @@ final class Handlers {
                 HandlerTime.end(before);
             }
         } else if (incoming.hasDeadline()) {
-            HandlerTime.run(incoming.deadlineNanos(), () -> {
+            HandlerTime.run(messenger.clock(), incoming.deadlineNanos(), () -> {
                 handler.onMessage(incoming, message);
                 return incoming;
             });
@@ -164,7 +164,7 @@ final class Handlers {
             return false;
         }
         if (queueAge != null) {
-            long now = System.nanoTime();
+            long now = messenger.clock().nanoTime();
             long waitedNanos = now - request.arrivedNanos();
             if (queueAge.refuses(waitedNanos, now)) {
                 refuse(request, waitedNanos);

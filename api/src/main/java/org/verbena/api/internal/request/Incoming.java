@@ -95,7 +95,7 @@ public final class Incoming {
     /**
      * Of a request whose peer does not say how long it waits.
      *
-     * @param arrivedNanos a time of {@link System#nanoTime()}
+     * @param arrivedNanos a time of the loop's clock
      */
     static Incoming ofRequest(Messenger messenger, long correlation, long arrivedNanos) {
         return new Incoming(messenger, correlation, true, false, arrivedNanos, Long.MAX_VALUE, Headers.NONE);
@@ -104,7 +104,7 @@ public final class Incoming {
     /**
      * Of a request with a deadline, or with none.
      *
-     * @param arrivedNanos a time of {@link System#nanoTime()}
+     * @param arrivedNanos a time of the loop's clock
      * @param timeNanos how long the peer waits from then on; {@link Long#MAX_VALUE} without a deadline
      */
     static Incoming ofTimedRequest(Messenger messenger, long correlation, long arrivedNanos, long timeNanos) {
@@ -174,6 +174,7 @@ public final class Incoming {
 
     private final class StreamOwner implements ItemStream.Owner {
         private final ItemStream messages = ItemStream.ofHandler(
+                messenger.clock(),
                 () -> sendFailure(new CancellationException("the handler has given up the stream")),
                 messenger.streams().unsent(),
                 headers().metadata());
@@ -358,12 +359,12 @@ public final class Incoming {
     public long remainingNanos() {
         return timeNanos == Long.MAX_VALUE
                 ? Long.MAX_VALUE
-                : Math.max(0, timeNanos - (System.nanoTime() - arrivedNanos));
+                : Math.max(0, timeNanos - (messenger.clock().nanoTime() - arrivedNanos));
     }
 
     /** Whether the peer waits no longer. */
     boolean isExpired() {
-        return timeNanos != Long.MAX_VALUE && System.nanoTime() - arrivedNanos >= timeNanos;
+        return timeNanos != Long.MAX_VALUE && messenger.clock().nanoTime() - arrivedNanos >= timeNanos;
     }
 
     /** Whether the peer has said how long it waits. */

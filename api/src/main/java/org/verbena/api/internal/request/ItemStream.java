@@ -26,6 +26,7 @@ import org.verbena.api.internal.loop.VirtualNotifier;
 import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Metadata;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * One end of a stream. All its work is done in turns, of which there is one at a time: on the loop of the connection
@@ -165,12 +166,13 @@ public final class ItemStream implements MessageStream {
 
     private final OutgoingItems outgoing;
     private final IncomingItems incoming;
-    private final Promise<Void> outcome = VirtualNotifier.INSTANCE.newPromise();
+    private final VirtualNotifier elsewhere;
+    private final Promise<Void> outcome;
 
     /** What the other end has sent with its first message, and with its end. */
-    private final Promise<Metadata> metadata = VirtualNotifier.INSTANCE.newPromise();
+    private final Promise<Metadata> metadata;
 
-    private final Promise<Metadata> trailers = VirtualNotifier.INSTANCE.newPromise();
+    private final Promise<Metadata> trailers;
 
     /** Null until it has begun. Written by the loop. */
     private volatile @Nullable Place place;
@@ -188,8 +190,12 @@ public final class ItemStream implements MessageStream {
     /** Whether this is the end that answers the request. */
     private final boolean answers;
 
-    private ItemStream(boolean answers, UnsentItems unsent) {
+    private ItemStream(boolean answers, LoopClock clock, UnsentItems unsent) {
         this.answers = answers;
+        elsewhere = VirtualNotifier.of(clock);
+        outcome = elsewhere.newPromise();
+        metadata = elsewhere.newPromise();
+        trailers = elsewhere.newPromise();
         outgoing = new OutgoingItems(this, unsent);
         incoming = new IncomingItems(this, !answers);
     }
@@ -197,16 +203,18 @@ public final class ItemStream implements MessageStream {
     /**
      * Of the client that begins it.
      *
+     * @param clock the client's
      * @param first the connection that it begins on, probably; null if there is none
      * @param waiting what the streams of the client that have no connection wait to send
      */
-    public static ItemStream ofClient(@Nullable Messenger first, UnsentItems waiting) {
-        return new ItemStream(false, first == null ? waiting : first.streams().unsent());
+    public static ItemStream ofClient(LoopClock clock, @Nullable Messenger first, UnsentItems waiting) {
+        return new ItemStream(
+                false, clock, first == null ? waiting : first.streams().unsent());
     }
 
     /** Of the handler that answers it, if it accepts it. */
-    static ItemStream ofHandler(Runnable canceller, UnsentItems unsent, Metadata received) {
-        ItemStream stream = new ItemStream(true, unsent);
+    static ItemStream ofHandler(LoopClock clock, Runnable canceller, UnsentItems unsent, Metadata received) {
+        ItemStream stream = new ItemStream(true, clock, unsent);
         stream.canceller = canceller;
         stream.metadata.setSuccess(received);
         return stream;
@@ -497,7 +505,7 @@ public final class ItemStream implements MessageStream {
 
     EventExecutor notifier() {
         Place here = place;
-        return here == null ? VirtualNotifier.INSTANCE : here.messenger().notifier();
+        return here == null ? elsewhere : here.messenger().notifier();
     }
 
     // ---- the program's side
@@ -595,8 +603,8 @@ public final class ItemStream implements MessageStream {
     }
 
     /** One that the program may complete. */
-    private static <T> Promise<T> copyOf(Promise<T> original) {
-        Promise<T> copy = VirtualNotifier.INSTANCE.newPromise();
+    private <T> Promise<T> copyOf(Promise<T> original) {
+        Promise<T> copy = elsewhere.newPromise();
         if (original.isDone()) {
             end(original, copy);
         } else {

@@ -20,9 +20,11 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
@@ -55,6 +57,8 @@ public final class Messenger extends ChannelDuplexHandler {
     /** Null for a server's connection. */
     private final @Nullable LinkOwner owner;
 
+    private final LoopClock clock;
+
     // Written by the loop, read by any thread.
     private volatile @Nullable Throwable firstCause;
     private volatile boolean closedHere;
@@ -85,6 +89,7 @@ public final class Messenger extends ChannelDuplexHandler {
         pausesReading = owner == null;
         log = new HandlerLog(port);
         notifier = ((RdmaEventLoop) channel.eventLoop()).notifier();
+        clock = LoopGroup.clockOf(channel.eventLoop());
         limit = new SendLimit(serving.bounds());
         LongAdder lateReplies = owner == null ? new LongAdder() : owner.lateReplies();
         requests = new Requests(this, lateReplies, limit, serving.maxRequests());
@@ -114,6 +119,11 @@ public final class Messenger extends ChannelDuplexHandler {
 
     public Channel channel() {
         return channel;
+    }
+
+    /** The clock of its loop. */
+    LoopClock clock() {
+        return clock;
     }
 
     /** The client that this connection belongs to; null for a server's connection. */
@@ -348,7 +358,7 @@ public final class Messenger extends ChannelDuplexHandler {
     public void channelRead(ChannelHandlerContext context, Object message) {
         if (!inRead) {
             inRead = true;
-            readBeganNanos = System.nanoTime();
+            readBeganNanos = clock.nanoTime();
         }
         ByteBuf frame = (ByteBuf) message;
         if (frame.readableBytes() < Frames.HEADER_BYTES) {
@@ -515,7 +525,7 @@ public final class Messenger extends ChannelDuplexHandler {
     public void channelReadComplete(ChannelHandlerContext context) {
         if (inRead) {
             inRead = false;
-            log.took(System.nanoTime() - readBeganNanos);
+            log.took(clock.nanoTime() - readBeganNanos);
         }
         context.fireChannelReadComplete();
     }

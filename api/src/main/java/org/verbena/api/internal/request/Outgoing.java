@@ -470,7 +470,7 @@ final class Outgoing {
             }
             ConnectionStat stat = port.stat();
             if (stat != null && channel.eventLoop().inEventLoop()) {
-                stat.answered0(System.nanoTime() - arrivedNanos);
+                stat.answered0(messenger.clock().nanoTime() - arrivedNanos);
             }
         }
     }

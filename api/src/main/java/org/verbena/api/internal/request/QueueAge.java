@@ -28,7 +28,7 @@ public final class QueueAge {
      *
      * @param targetNanos a wait that is acceptable at any time
      * @param intervalNanos how long waits may be longer than that in a burst
-     * @param nowNanos {@link System#nanoTime()}
+     * @param nowNanos the time of the loop's clock
      */
     public QueueAge(long targetNanos, long intervalNanos, long nowNanos) {
         this.targetNanos = targetNanos;

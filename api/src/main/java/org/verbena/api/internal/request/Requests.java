@@ -28,6 +28,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestFailure;
 import org.verbena.transport.SendLimitException;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * A connection's requests, from the call to the outcome: the reply, a failure, the timeout, or the connection's end.
@@ -55,6 +56,7 @@ public final class Requests {
 
     // Confined to the event loop.
     private final ByNumber<Request<?>> pending = new ByNumber<>();
+    private final LoopClock clock;
     private long lastCorrelation;
     private boolean inactive;
 
@@ -82,6 +84,7 @@ public final class Requests {
     Requests(Messenger messenger, LongAdder lateReplies, SendLimit limit, int most) {
         this.messenger = messenger;
         channel = messenger.channel();
+        clock = messenger.clock();
         this.lateReplies = lateReplies;
         this.limit = limit;
         this.most = most;
@@ -308,7 +311,7 @@ public final class Requests {
                 return;
             }
             number0();
-            long now = System.nanoTime();
+            long now = clock.nanoTime();
             beganNanos = now;
             deadlineNanos = now + Math.min(lengthNanos(), MAX_TIMEOUT_NANOS);
             sweepBy0(deadlineNanos, now);
@@ -613,7 +616,7 @@ public final class Requests {
     /** Fails the requests that have timed out. */
     private void sweep0() {
         sweep = null;
-        long now = System.nanoTime();
+        long now = clock.nanoTime();
         List<Request<?>> late = new ArrayList<>();
         long leastLeftNanos = Long.MAX_VALUE;
         for (Request<?> request : pending.each()) {

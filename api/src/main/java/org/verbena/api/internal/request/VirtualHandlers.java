@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * Runs a connection's handler on virtual threads: each request on its own thread, unless the program wants them in
@@ -35,8 +36,10 @@ public final class VirtualHandlers {
 
     private static final long FEW_BYTES = MOST_BYTES / 2;
 
-    private static final ThreadFactory THREADS =
-            Thread.ofVirtual().name("verbena-handler").factory();
+    private static final String NAME = "verbena-handler";
+
+    /** Makes those that go by the system's clock without a builder for each. */
+    private static final ThreadFactory THREADS = Thread.ofVirtual().name(NAME).factory();
 
     /** A message and the handlers of its connection. */
     record Work(VirtualHandlers owner, Incoming incoming, ByteBuf message, int bytes) implements Runnable {
@@ -78,7 +81,12 @@ public final class VirtualHandlers {
     }
 
     static void startThread(Work work) {
-        THREADS.newThread(work).start();
+        work.owner.newThread(work).start();
+    }
+
+    private Thread newThread(Runnable task) {
+        LoopClock clock = messenger.clock();
+        return clock.isSystem() ? THREADS.newThread(task) : clock.newVirtualThread(NAME, task);
     }
 
     /** Handles a message, of which it takes ownership. On the loop. */
@@ -100,7 +108,7 @@ public final class VirtualHandlers {
         }
         inOrder.add(work);
         if (queued.getAndIncrement() == 0) {
-            THREADS.newThread(this::runInOrder).start();
+            newThread(this::runInOrder).start();
         }
     }
 
@@ -110,7 +118,11 @@ public final class VirtualHandlers {
             startThread(work);
         } else if (!most.start(work)) {
             work.message.release();
-            messenger.handlers().refuse(work.incoming, most.longestWaitNanos(System.nanoTime()));
+            messenger
+                    .handlers()
+                    .refuse(
+                            work.incoming,
+                            most.longestWaitNanos(messenger.clock().nanoTime()));
             finished(work);
         }
     }

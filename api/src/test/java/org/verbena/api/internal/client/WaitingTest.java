@@ -13,6 +13,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.SendLimitException;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.Patience;
 
 /** What callers meet while the thread that looks after the connections of all clients is busy. */
@@ -26,7 +27,7 @@ class WaitingTest {
 
     private static CountDownLatch holdControl() {
         CountDownLatch held = new CountDownLatch(1);
-        Control.submit(() -> {
+        Control.of(LoopClock.system()).submit(() -> {
             try {
                 assertThat(held.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                         .isTrue();

@@ -219,7 +219,7 @@ public abstract class SoftwareIoHandler implements IoHandler {
     }
 
     @Override
-    public final void wakeup() {
+    public void wakeup() {
         nio.wakeup();
     }
 
@@ -274,10 +274,14 @@ public abstract class SoftwareIoHandler implements IoHandler {
         }
         counters.close();
         nio.destroy();
+        onLoopEnded();
     }
 
     /** The loop ends: a provider whose connections are no members, since they have no sockets, ends them here. */
     protected void onLoopEnding() {}
+
+    /** The loop has ended: no task runs there any more. */
+    protected void onLoopEnded() {}
 
     private void closeAll() {
         onLoopEnding();

@@ -73,6 +73,15 @@ public interface RdmaProvider {
     }
 
     /**
+     * The clock of its event loops.
+     *
+     * @return always the same; the system's unless overridden
+     */
+    default LoopClock clock() {
+        return LoopClock.system();
+    }
+
+    /**
      * The devices that it runs on, for the log line that reports the choice.
      *
      * @return for example {@code rxe0 (RoCEv2), siw0 (iWARP)}

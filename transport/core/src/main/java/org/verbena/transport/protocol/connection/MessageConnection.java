@@ -86,8 +86,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         this(role, options, buffers, listener, System::nanoTime);
     }
 
-    /** With a clock for tests. */
-    MessageConnection(
+    /**
+     * Creates the connection of one endpoint, with the clock of its loop.
+     *
+     * @param role which end sends first
+     * @param options the options of this end
+     * @param buffers the source of registered memory
+     * @param listener receives the events
+     * @param nanoClock the times that this class is given and returns are its
+     */
+    public MessageConnection(
             Role role,
             MessageOptions options,
             MessageBuffers.Source buffers,
@@ -155,7 +163,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * onMessage}.
      *
      * @param otherwise returned for a message that is delivered as it arrives
-     * @return a time of {@link System#nanoTime()}
+     * @return a time of its clock
      */
     public long arrivalNanos(long otherwise) {
         return parts.inbox.arrivalNanos(otherwise);
@@ -468,7 +476,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * When to call {@link #onDeadline}: for the timeouts of handshake, messages and close, and for keepalive. An idle
      * connection without keepalive has no deadline. {@link MessageListener#onDeadline} is called when it gets earlier.
      *
-     * @return a time of {@link System#nanoTime()}, or {@link #NO_DEADLINE}
+     * @return a time of its clock, or {@link #NO_DEADLINE}
      */
     public long nextDeadlineNanos() {
         return parts.timeouts.nextNanos();
@@ -477,7 +485,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /**
      * Handles deadlines: call it when {@link #nextDeadlineNanos()} has come. Calling it early does no harm.
      *
-     * @param nowNanos {@link System#nanoTime()}
+     * @param nowNanos the time of its clock
      */
     public void onDeadline(long nowNanos) {
         parts.timeouts.ring();
