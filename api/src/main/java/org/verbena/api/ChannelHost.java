@@ -18,6 +18,7 @@ import org.verbena.api.internal.memory.ServerPeers;
 import org.verbena.api.internal.request.MessagePort;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.OperationCallback;
@@ -234,6 +235,11 @@ final class ChannelHost
     @Override
     public long arrivalNanos0() {
         return channel.connection().arrivalNanos0();
+    }
+
+    @Override
+    public MessageStatistics statistics() {
+        return channel.statistics();
     }
 
     @Override

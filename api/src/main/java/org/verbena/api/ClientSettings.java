@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import io.netty.channel.ChannelOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -26,6 +27,15 @@ final class ClientSettings {
     /** Far more than a server answers in time, and some tens of MiB. */
     private static final int DEFAULT_MAX_REQUESTS = 1 << 18;
 
+    /** Far more than any device or server would use. */
+    private static final int MOST_CONNECTIONS = 1024;
+
+    private static final long MOST_BACKOFF_NANOS = TimeUnit.DAYS.toNanos(1);
+
+    private static final MessageHandler NO_HANDLER = (exchange, message) -> {
+        throw new IllegalStateException("the client was built without onMessage");
+    };
+
     final Map<ChannelOption<?>, Object> options = new LinkedHashMap<>();
     final List<Consumer<ClientState>> stateListeners = new ArrayList<>();
     final List<ClientInterceptor> interceptors = new ArrayList<>();
@@ -48,6 +58,9 @@ final class ClientSettings {
     /** 0 for no limit. */
     long maxAgeNanos;
 
+    /** 0 for never. */
+    long idleNanos;
+
     boolean reconnects = true;
     Backoff backoff = Backoff.DEFAULTS;
     long lookUpNanos = TimeUnit.SECONDS.toNanos(30);
@@ -59,9 +72,7 @@ final class ClientSettings {
     int retries;
     SendLimit.Bounds pendingBounds = SendLimit.Bounds.DEFAULTS;
     int maxRequests = DEFAULT_MAX_REQUESTS;
-    MessageHandler handler = (exchange, message) -> {
-        throw new IllegalStateException("the client was built without onMessage");
-    };
+    MessageHandler handler = NO_HANDLER;
 
     NameLookup names = NameLookup.SYSTEM;
 
@@ -80,6 +91,7 @@ final class ClientSettings {
         copy.idempotent = idempotent;
         copy.hedgeNanos = hedgeNanos;
         copy.maxAgeNanos = maxAgeNanos;
+        copy.idleNanos = idleNanos;
         copy.reconnects = reconnects;
         copy.backoff = backoff;
         copy.lookUpNanos = lookUpNanos;
@@ -92,6 +104,22 @@ final class ClientSettings {
         copy.handler = handler;
         copy.names = names;
         return copy;
+    }
+
+    void setConnections(int perAddress) {
+        if (perAddress < 1 || perAddress > MOST_CONNECTIONS) {
+            throw new IllegalArgumentException("connections " + perAddress + " is not within 1 to " + MOST_CONNECTIONS);
+        }
+        connections = perAddress;
+    }
+
+    void setBackOff(Duration least, Duration most) {
+        long leastNanos = ShortForm.positive("least", least);
+        long mostNanos = ShortForm.positive("most", most);
+        if (mostNanos < leastNanos || mostNanos > MOST_BACKOFF_NANOS) {
+            throw new IllegalArgumentException("backOff: " + most + " is not within " + least + " to 1 day");
+        }
+        backoff = new Backoff(leastNanos, mostNanos);
     }
 
     int connectMillis() {
@@ -110,6 +138,7 @@ final class ClientSettings {
                 lookUpNanos,
                 backoff,
                 maxAgeNanos,
+                reconnects && handler.equals(NO_HANDLER) ? idleNanos : 0,
                 pendingBounds,
                 new CallPlan(idempotent, hedgeNanos, retries, false, 0),
                 stateListeners,

@@ -209,7 +209,7 @@ public interface MessageClient extends AutoCloseable {
     /**
      * Returns whether the next message will be sent soon.
      *
-     * @return false while so many bytes wait to be sent that the caller should wait
+     * @return false while so many bytes wait to be sent, or for a connection, that the caller should wait
      */
     boolean isWritable();
 

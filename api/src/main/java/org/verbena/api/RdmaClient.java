@@ -17,7 +17,6 @@ import org.verbena.api.client.ClientInterceptor;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.client.RequestOptions;
 import org.verbena.api.client.Target;
-import org.verbena.api.internal.client.Backoff;
 import org.verbena.api.internal.client.CallPlan;
 import org.verbena.api.internal.client.Connected;
 import org.verbena.api.internal.client.Links;
@@ -275,7 +274,7 @@ public final class RdmaClient implements MessageClient {
     }
 
     /**
-     * Waits for a connection.
+     * Waits for a connection. An {@linkplain Builder#idleAfter idle} client makes one.
      *
      * @return done when one is up, which may be at once; fails with {@link ConnectionException} when the client is
      *     closed. Stages run on a virtual thread
@@ -332,11 +331,6 @@ public final class RdmaClient implements MessageClient {
 
     /** How to connect. */
     public static final class Builder {
-        /** Far more than any device or server would use. */
-        private static final int MOST_CONNECTIONS = 1024;
-
-        private static final long MOST_BACKOFF_NANOS = TimeUnit.DAYS.toNanos(1);
-
         private final ClientSettings settings = new ClientSettings();
 
         private Builder() {}
@@ -546,11 +540,7 @@ public final class RdmaClient implements MessageClient {
          * @return this
          */
         public Builder connections(int perAddress) {
-            if (perAddress < 1 || perAddress > MOST_CONNECTIONS) {
-                throw new IllegalArgumentException(
-                        "connections " + perAddress + " is not within 1 to " + MOST_CONNECTIONS);
-            }
-            settings.connections = perAddress;
+            settings.setConnections(perAddress);
             return this;
         }
 
@@ -619,6 +609,22 @@ public final class RdmaClient implements MessageClient {
         }
 
         /**
+         * Leaves the connections when they have carried no message, request or one-sided operation for this time, or up
+         * to half as long again, and nothing is under way or waits. The client is then {@link ClientState#IDLE}, and
+         * costs its server nothing. The next request, message or {@link #whenReady()} connects again, to the addresses
+         * that there are by then, and waits for the connection; {@link #failFast} applies only if that cannot be made.
+         * Off by default. A client that has a handler ({@link #onMessage}), is connected by hand, or does not {@link
+         * #reconnect}, is never idle. What belongs to a connection, such as registered memory, ends with it.
+         *
+         * @param time more than zero
+         * @return this
+         */
+        public Builder idleAfter(Duration time) {
+            settings.idleNanos = ShortForm.positive("idleAfter", time);
+            return this;
+        }
+
+        /**
          * Sets whether the client makes a lost connection again. On by default. Switch it off in programs whose
          * connection has a state of its own, such as registered memory or what the server keeps for it: the client is
          * then {@link ClientState#CLOSED} when it has lost its connections, and further requests fail.
@@ -642,12 +648,7 @@ public final class RdmaClient implements MessageClient {
          * @return this
          */
         public Builder backOff(Duration least, Duration most) {
-            long leastNanos = ShortForm.positive("least", least);
-            long mostNanos = ShortForm.positive("most", most);
-            if (mostNanos < leastNanos || mostNanos > MOST_BACKOFF_NANOS) {
-                throw new IllegalArgumentException("backOff: " + most + " is not within " + least + " to 1 day");
-            }
-            settings.backoff = new Backoff(leastNanos, mostNanos);
+            settings.setBackOff(least, most);
             return this;
         }
 

@@ -8,12 +8,18 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.api.client.ClientState;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
@@ -119,6 +125,67 @@ class NameLookupTest {
         }
     }
 
+    /** Its name has another address: the client moves there, when it looks or when its server is gone. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aClientFollowsItsName(boolean looksOften) {
+        InetAddress old = InetAddress.ofLiteral("127.0.0.1");
+        InetAddress next = InetAddress.ofLiteral("127.0.0.2");
+        AtomicReference<InetAddress> answer = new AtomicReference<>(old);
+        RdmaServer.Builder serving = RdmaServer.builder().provider("soft").threadsPerProvider(1);
+        MessageHandler echo = (exchange, message) -> exchange.reply(message.retain());
+        try (RdmaServer first = serving.bind(old.getHostAddress(), ApiSuite.lastingPort(), echo);
+                RdmaServer second = serving.bind(next.getHostAddress(), first.port(), echo);
+                RdmaClient client = builder()
+                        .names(new NameLookup(host -> new InetAddress[] {answer.get()}))
+                        .lookUpEvery(looksOften ? Duration.ofMillis(1) : Duration.ofHours(1))
+                        .backOff(Duration.ofMillis(5), Duration.ofMillis(50))
+                        .connect("moving", first.port())) {
+            assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
+            assertThat(first.connections().size()).isEqualTo(1);
+            answer.set(next);
+            if (!looksOften) {
+                Patience.await("the server closing", first.closeAsync());
+            }
+            Patience.until("it is at the next one", () -> !second.connections().isEmpty());
+            Patience.until("the old one is left", () -> first.connections().isEmpty());
+            assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
+            assertThat(second.connections().size()).isEqualTo(1);
+            assertThat(client.channel().remoteAddress()).isEqualTo(new InetSocketAddress(next, first.port()));
+        }
+    }
+
+    /** The look-up that is under way when the client becomes idle is its last, until there is a request. */
+    @Test
+    void anIdleClientLooksUpNoNames() {
+        BlockingQueue<ClientState> idle = new LinkedBlockingQueue<>();
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider("soft")
+                        .threadsPerProvider(1)
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()));
+                RdmaClient client = builder()
+                        .lookUpEvery(Duration.ofMillis(1))
+                        .idleAfter(Duration.ofMillis(30))
+                        .onState(state -> {
+                            if (state == ClientState.IDLE) {
+                                idle.add(state);
+                            }
+                        })
+                        .connect("several", server.port())) {
+            for (int round = 0; round < 3; round++) {
+                Patience.take("it is idle", idle);
+                Patience.until("no connection", () -> server.connections().isEmpty());
+                int before = lookups.get();
+                Patience.sleep(100);
+                int after = lookups.get();
+                assertThat(after - before).isLessThanOrEqualTo(1);
+                assertThat(Patience.await("a reply", client.request(new byte[2])))
+                        .hasSize(2);
+                Patience.until("it looks the name up again", () -> lookups.get() > after);
+            }
+        }
+    }
+
     @Test
     void manyWhoAskForOneNameShareItsLookup() {
         CompletableFuture<List<InetAddress>> first = CompletableFuture.supplyAsync(
@@ -145,7 +212,10 @@ class NameLookupTest {
                     .hasCauseInstanceOf(ConnectionException.Rejected.class)
                     .hasMessageContaining("127.0.0.1:" + port.number())
                     .hasMessageContaining("several:" + port.number())
-                    .hasMessageContaining("0:0:0:0:0:0:0:1");
+                    .hasMessageContaining("0:0:0:0:0:0:0:1")
+                    .satisfies(all -> assertThat(all.getSuppressed())
+                            .as("that of the other address")
+                            .hasSize(1));
         }
         try (RdmaServer server = RdmaServer.builder()
                         .provider("soft")

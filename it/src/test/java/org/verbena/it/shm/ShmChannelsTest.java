@@ -6,6 +6,7 @@ import org.verbena.api.ChannelSuite;
 import org.verbena.api.ClaimsSuite;
 import org.verbena.api.CopiesSuite;
 import org.verbena.api.HandlerSuite;
+import org.verbena.api.IdleSuite;
 import org.verbena.api.InterceptorSuite;
 import org.verbena.api.KilledServersSuite;
 import org.verbena.api.LeavingServersSuite;
@@ -137,6 +138,14 @@ class ShmChannelsTest {
 
     @Nested
     class Reconnects extends ReconnectSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class IdleClients extends IdleSuite {
         @Override
         protected String provider() {
             return "shm";

@@ -164,9 +164,10 @@ final class Call<T> {
     /** Begins an attempt, or waits for a connection. */
     void next0() {
         Messenger messenger = outcome.isDone() ? null : pick0();
-        if (messenger == null && !outcome.isDone() && mayWait()) {
+        if (messenger == null && !outcome.isDone() && mayWait(links.failsFast0())) {
             links.waiting().wait0(this);
             hold0(this::timeOut0, leftNanos());
+            links.wake();
             return;
         }
         stopCounting();
@@ -181,10 +182,14 @@ final class Call<T> {
 
     // ---- waiting for a connection
 
-    /** Counts it among those that wait; if it may not, it fails. Its caller's thread, or the control thread. */
-    boolean mayWait() {
+    /** Counts it among those that wait for a connection; if it may not, it fails. Its caller's thread. */
+    boolean mayEnter() {
+        return mayWait(links.failsFast(plan));
+    }
+
+    private boolean mayWait(boolean failsFast) {
         Throwable refusal = links.refusal(name());
-        if (refusal == null && links.failsFast()) {
+        if (refusal == null && failsFast) {
             refusal = links.unavailable(name(), "no connection");
         } else if (refusal == null && !tryCount()) {
             refusal = links.waitingLimit().refusal(name(), links, bytes);
@@ -209,7 +214,7 @@ final class Call<T> {
         }
     }
 
-    /** There is a connection by now. As {@link #mayWait}. */
+    /** There is a connection by now. As {@link #mayEnter}. */
     void enterNot(Messenger messenger) {
         stopCounting();
         attempt(messenger);
@@ -252,7 +257,7 @@ final class Call<T> {
         attempt(messenger);
     }
 
-    /** The client is closed; the links have removed it from those that wait or rest. */
+    /** There will be no connection, or not in time; the links have removed it from those that wait or rest. */
     void giveUp0() {
         stopWaiting0();
         Throwable refusal = links.refusal(name());

@@ -1,6 +1,5 @@
 package org.verbena.api.internal.client;
 
-import java.util.concurrent.Future;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.LoopClock;
@@ -9,7 +8,7 @@ import org.verbena.transport.spi.LoopClock;
  * Where the connections of a client are changed: one step after another. Nothing of a program's runs there, so nothing
  * of a program's can hold it up. Methods that end in 0 run there.
  */
-abstract class Control {
+abstract class Control implements Timer {
     private static final Logger LOG = LoggerFactory.getLogger(Control.class);
 
     private final LoopClock clock;
@@ -46,9 +45,6 @@ abstract class Control {
 
     /** Runs a step after those that were submitted before. Any thread. */
     abstract void submit(Runnable step);
-
-    /** Runs a step later. */
-    abstract Future<?> schedule(Runnable step, long delayNanos);
 
     static void attempt(Runnable step) {
         try {

@@ -40,7 +40,7 @@ final class ControlThread extends Control {
     }
 
     @Override
-    Future<?> schedule(Runnable step, long delayNanos) {
+    public Future<?> schedule(Runnable step, long delayNanos) {
         return executor.schedule(() -> attempt(step), delayNanos, TimeUnit.NANOSECONDS);
     }
 }

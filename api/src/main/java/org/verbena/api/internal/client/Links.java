@@ -16,6 +16,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -57,6 +58,7 @@ public final class Links implements LinkOwner {
      * @param lookUpNanos how often names are looked up again
      * @param backoff how long to wait before an attempt
      * @param maxAgeNanos when a connection is replaced; 0 for never
+     * @param idleNanos after which time without traffic the connections are left; 0 for never
      * @param bounds of what waits for a connection
      * @param plan of requests that have no options of their own
      * @param listeners get each state
@@ -71,6 +73,7 @@ public final class Links implements LinkOwner {
             long lookUpNanos,
             Backoff backoff,
             long maxAgeNanos,
+            long idleNanos,
             SendLimit.Bounds bounds,
             CallPlan plan,
             List<Consumer<ClientState>> listeners,
@@ -79,6 +82,7 @@ public final class Links implements LinkOwner {
     private final String name;
     private final Dialer dialer;
     private final Options options;
+    private final Timer timer;
     private final LongAdder lateReplies = new LongAdder();
     private final SendLimit waitingLimit;
     private final UnsentItems unsent;
@@ -88,6 +92,10 @@ public final class Links implements LinkOwner {
     private final Callbacks callbacks;
     private final VirtualNotifier notifier;
     private final Waiting waiting;
+
+    /** Null for a client that is never idle. */
+    private final @Nullable Idleness idleness;
+
     private final long beganNanos;
 
     /** The first connection is up, or the first attempts have all failed. Completed on virtual threads. */
@@ -104,6 +112,12 @@ public final class Links implements LinkOwner {
     /** Whether someone waits until messages can be sent. */
     private volatile boolean awaited;
 
+    /**
+     * From when the client becomes idle until it has a connection again, or has failed to make one: an operation that
+     * comes meanwhile waits for that, even if the client fails fast.
+     */
+    private volatile boolean waking;
+
     /** Why no operation is accepted any more; null while they are. */
     private volatile @Nullable String end;
 
@@ -119,15 +133,12 @@ public final class Links implements LinkOwner {
     private final Set<Channel> open = new LinkedHashSet<>();
     private final ReadyFutures readers;
     private final ReadyFutures writers;
-    private @Nullable Resolution resolution;
 
-    /** Null for servers that are not found by a name. */
-    private @Nullable Families named;
+    /** Null for one that never changes. */
+    private @Nullable Addresses addresses;
 
-    private @Nullable Future<?> lookUp;
-
-    /** How often since there was a connection. */
-    private int lookUps;
+    /** Whether there is no connection because none is needed. */
+    private boolean idle;
 
     /** Written by the control thread, read by any. */
     private volatile boolean closed;
@@ -141,6 +152,15 @@ public final class Links implements LinkOwner {
      * @param dialer connects, and is closed with the client
      */
     public Links(String name, Dialer dialer, Options options) {
+        this(name, dialer, options, timer -> timer);
+    }
+
+    /**
+     * As {@link #Links(String, Dialer, Options)}.
+     *
+     * @param later changes how what its connections do later is run
+     */
+    public Links(String name, Dialer dialer, Options options, UnaryOperator<Timer> later) {
         this.name = name;
         this.dialer = dialer;
         this.options = options;
@@ -152,8 +172,12 @@ public final class Links implements LinkOwner {
         readers = new ReadyFutures(control);
         writers = new ReadyFutures(control);
         beganNanos = clock.nanoTime();
+        timer = later.apply(control);
         waitingLimit = new SendLimit(options.bounds());
         unsent = new UnsentItems(options.bounds());
+        idleness = options.idleNanos() == 0
+                ? null
+                : new Idleness(options.idleNanos(), timer, () -> !waiting.isEmpty0(), this::rest0);
     }
 
     /** Begins to connect to a target's addresses. Any thread, once. */
@@ -162,13 +186,9 @@ public final class Links implements LinkOwner {
             if (closed) {
                 return;
             }
-            if (target instanceof Target.Name) {
-                named = new Families();
-            }
-            Resolution addresses =
-                    new Resolution(control, target, names, options.lookUpNanos(), this::found0, this::notFound0);
-            resolution = addresses;
-            addresses.begin0(TimeUnit.MILLISECONDS.toNanos(options.connectMillis()));
+            Addresses its = new Addresses(target, names, options, control, timer, this::connectTo0, this::notFound0);
+            addresses = its;
+            its.begin0();
         });
     }
 
@@ -202,8 +222,9 @@ public final class Links implements LinkOwner {
         return lateReplies;
     }
 
+    /** An idle client sends the next message as soon as it can. */
     public boolean isWritable() {
-        return ready.isWritable();
+        return ready.isWritable() || state == ClientState.IDLE;
     }
 
     /** A connection that is up; else the one that was the last; null if there was none. */
@@ -296,7 +317,7 @@ public final class Links implements LinkOwner {
     }
 
     private void writable0() {
-        if (!writers.isEmpty() && ready.isWritable()) {
+        if (!writers.isEmpty() && isWritable()) {
             writers.endAll0(null);
             awaited = false;
         }
@@ -348,8 +369,17 @@ public final class Links implements LinkOwner {
                 : new ConnectionException.Unavailable(message + "; the last failure: " + cause.getMessage(), cause);
     }
 
-    boolean failsFast() {
-        return options.failsFast();
+    /** Whether an operation that has found no connection fails at once. Control thread. */
+    boolean failsFast0() {
+        return options.failsFast() && !waking;
+    }
+
+    /**
+     * As {@link #failsFast0()}, on any thread: the client may have woken after the operation has looked for a
+     * connection, and may even be idle again.
+     */
+    boolean failsFast(CallPlan plan) {
+        return failsFast0() && pickOpen(plan) == null && !waking;
     }
 
     SendLimit waitingLimit() {
@@ -367,39 +397,8 @@ public final class Links implements LinkOwner {
 
     // ---- addresses
 
-    private void found0(List<InetSocketAddress> addresses) {
-        Families families = named;
-        if (families == null) {
-            connectTo0(addresses);
-            return;
-        }
-        families.update(addresses);
-        connectTo0(families.inUse());
-        if (families.hasMore() && state != ClientState.READY) {
-            control.schedule(this::widen0, Families.DELAY_NANOS);
-        }
-    }
-
-    /** The addresses that are in use do not connect: tries all. */
-    private void widen0() {
-        Families families = named;
-        if (families != null && end == null && state != ClientState.READY && families.hasMore()) {
-            families.widen();
-            connectTo0(families.inUse());
-        }
-    }
-
-    /** An address has connected: leaves those that are the same servers on another way. */
-    void won0(SocketAddress address) {
-        Families families = named;
-        if (families != null && address instanceof InetSocketAddress internet && families.isOpen()) {
-            families.won(internet);
-            connectTo0(families.inUse());
-        }
-    }
-
-    private void connectTo0(List<InetSocketAddress> addresses) {
-        Set<SocketAddress> wanted = new LinkedHashSet<>(addresses);
+    private void connectTo0(List<InetSocketAddress> servers) {
+        Set<SocketAddress> wanted = new LinkedHashSet<>(servers);
         List<Link> all = all0();
         links.clear();
         gone.clear();
@@ -445,31 +444,30 @@ public final class Links implements LinkOwner {
             failure = cause;
             giveUpFirst0(cause);
         }
-        lookUpLater0();
+        forAddresses0(Addresses::lookLater0);
     }
 
-    /** Looks for other addresses, since those that are known do not help: later each time. */
-    private void lookUpLater0() {
-        if (lookUp == null && !closed) {
-            lookUps++;
-            long delayNanos =
-                    options.backoff().delayNanos(lookUps, control.clock().random());
-            lookUp = control.schedule(
-                    () -> {
-                        lookUp = null;
-                        Resolution addresses = resolution;
-                        if (addresses != null && !closed) {
-                            addresses.refresh0();
-                        }
-                    },
-                    delayNanos);
+    private void forAddresses0(Consumer<Addresses> step) {
+        Addresses its = addresses;
+        if (its != null) {
+            step.accept(its);
         }
+    }
+
+    /** Whether there are other addresses when all that were tried have failed. */
+    private boolean triesOthers0() {
+        Addresses its = addresses;
+        return its != null && its.failed0();
     }
 
     // ---- called by links
 
     Dialer dialer() {
         return dialer;
+    }
+
+    Timer timer() {
+        return timer;
     }
 
     Backoff backoff() {
@@ -493,14 +491,25 @@ public final class Links implements LinkOwner {
     void opened0(Connected up) {
         newest = up;
         open.add(up.channel());
-        Resolution addresses = resolution;
-        if (addresses != null) {
-            addresses.connected0();
+        forAddresses0(Addresses::connected0);
+        Idleness watched = idleness;
+        if (watched != null) {
+            Messenger messenger = up.messenger();
+            watched.opened0(messenger, messenger::carried, messenger::load);
         }
+    }
+
+    /** A link uses its connection. */
+    void won0(SocketAddress address) {
+        forAddresses0(its -> its.won0(address));
     }
 
     void closed0(Connected lost) {
         open.remove(lost.channel());
+        Idleness watched = idleness;
+        if (watched != null) {
+            watched.closed0(lost.messenger());
+        }
     }
 
     /** Why a connection has ended. */
@@ -511,9 +520,7 @@ public final class Links implements LinkOwner {
     /** A link has no connection. */
     void failed0() {
         boolean ending = dialer.isEnding();
-        Families families = named;
-        if (newest == null && !ending && end == null && families != null && families.hasMore() && hasAllFailed0()) {
-            widen0();
+        if (newest == null && !ending && end == null && hasAllFailed0() && triesOthers0()) {
             return;
         }
         boolean hasOthers = all0().stream().anyMatch(link -> link.current0() != null || link.isDialing0());
@@ -529,7 +536,7 @@ public final class Links implements LinkOwner {
 
     /** Something about the connections has changed. */
     void changed0() {
-        if (end != null) {
+        if (end != null || idle) {
             return;
         }
         boolean dialing = links.isEmpty();
@@ -538,12 +545,12 @@ public final class Links implements LinkOwner {
         // Those that do not answer are left out, unless there are no others.
         boolean all = used.stream().noneMatch(Link::isGood0);
         List<Messenger> up = new ArrayList<>(used.size());
-        List<SocketAddress> addresses = new ArrayList<>(used.size());
+        List<SocketAddress> servers = new ArrayList<>(used.size());
         for (Link link : used) {
             Connected current = link.current0();
             if (current != null && (all || link.isGood0())) {
                 up.add(current.messenger());
-                addresses.add(link.address());
+                servers.add(link.address());
             }
             dialing |= link.isDialing0();
             Throwable cause = link.failure0();
@@ -551,7 +558,7 @@ public final class Links implements LinkOwner {
                 failure = cause;
             }
         }
-        Ready next = new Ready(up, addresses);
+        Ready next = new Ready(up, servers);
         latest = next;
         if (!up.isEmpty()) {
             updateNewest0();
@@ -560,8 +567,9 @@ public final class Links implements LinkOwner {
         waiting.publish0(() -> ready = next);
         useless.forEach(Link::retire0);
         if (!up.isEmpty()) {
+            waking = false;
             state0(ClientState.READY);
-            lookUps = 0;
+            forAddresses0(Addresses::up0);
             if (!first.isDone()) {
                 elsewhere(() -> first.complete(null));
             }
@@ -570,16 +578,20 @@ public final class Links implements LinkOwner {
         }
         state0(dialing ? ClientState.CONNECTING : ClientState.BACKING_OFF);
         if (hasAllFailed0()) {
-            Families families = named;
-            if (families != null && families.hasMore()) {
-                widen0();
+            if (triesOthers0()) {
                 return;
             }
             List<Throwable> causes = links.stream()
                     .flatMap(link -> Stream.ofNullable(link.failure0()))
                     .toList();
             giveUpFirst0(causes.size() == 1 ? causes.getFirst() : ShortForm.ofAll("connect to " + name, causes));
-            lookUpLater0();
+            forAddresses0(Addresses::lookLater0);
+        }
+        if (waking && (links.isEmpty() || hasAllFailed0())) {
+            waking = false;
+            if (options.failsFast()) {
+                waiting.failWaiting0();
+            }
         }
     }
 
@@ -612,7 +624,17 @@ public final class Links implements LinkOwner {
             return;
         }
         state = now;
-        if (before == ClientState.READY && now != ClientState.CLOSED) {
+        Idleness watched = idleness;
+        if (watched != null) {
+            if (now == ClientState.READY) {
+                watched.begin0();
+            } else {
+                watched.stop0();
+            }
+        }
+        if (now == ClientState.IDLE) {
+            LOG.debug("{}: leaves its connections, since they carry nothing", name);
+        } else if (before == ClientState.READY && now != ClientState.CLOSED) {
             lostNanos = control.nanoTime();
             LOG.info("{}: has lost its connection, and connects again: {}", name, message(failure));
         } else if (now == ClientState.READY && lostNanos != 0) {
@@ -650,6 +672,8 @@ public final class Links implements LinkOwner {
         return readers.add(() -> {
             if (state == ClientState.READY) {
                 readers.endAll0(null);
+            } else if (state == ClientState.IDLE) {
+                wake0();
             } else if (state == ClientState.CLOSED) {
                 readers.endAll0(refusal("connect"));
             }
@@ -667,6 +691,39 @@ public final class Links implements LinkOwner {
         });
     }
 
+    // ---- idle
+
+    /** The connections carry nothing: leaves them until something is to be sent. What comes now is not lost. */
+    private void rest0() {
+        List<Link> all = all0();
+        idle = true;
+        waking = true;
+        links.clear();
+        gone.clear();
+        latest = Ready.NONE;
+        waiting.publish0(() -> ready = Ready.NONE);
+        state0(ClientState.IDLE);
+        writable0();
+        // Only now, when what they do not accept wakes the client.
+        all.forEach(Link::retire0);
+        forAddresses0(Addresses::rest0);
+    }
+
+    /** An operation waits for a connection. Control thread; connects a little later. */
+    void wake() {
+        if (idle) {
+            control.submit(this::wake0);
+        }
+    }
+
+    private void wake0() {
+        if (!idle || end != null) {
+            return;
+        }
+        idle = false;
+        forAddresses0(Addresses::wake0);
+    }
+
     // ---- the end
 
     /** No connection will be made any more. */
@@ -675,14 +732,7 @@ public final class Links implements LinkOwner {
         latest = Ready.NONE;
         ready = Ready.NONE;
         all0().forEach(Link::end0);
-        Resolution addresses = resolution;
-        if (addresses != null) {
-            addresses.close0();
-        }
-        Future<?> looking = lookUp;
-        if (looking != null) {
-            looking.cancel(false);
-        }
+        forAddresses0(Addresses::close0);
         state0(ClientState.CLOSED);
         waiting.giveUp0();
     }

@@ -37,6 +37,7 @@ final class Resolution {
 
     private long limitNanos;
     private boolean connected;
+    private boolean resting;
     private boolean closed;
     private @Nullable Future<?> timer;
     private @Nullable Future<?> limit;
@@ -107,9 +108,22 @@ final class Resolution {
         failIfLate0();
     }
 
+    /** The addresses are not needed: looks no name up until {@link #wake0}. */
+    void rest0() {
+        resting = true;
+        stop(timer);
+        timer = null;
+    }
+
+    /** They are needed: those that were found last, and those that there are now. */
+    void wake0() {
+        resting = false;
+        refresh0();
+    }
+
     /** Looks again, unless it does. */
     void refresh0() {
-        if (looking || closed) {
+        if (looking || resting || closed) {
             return;
         }
         stop(timer);
@@ -158,7 +172,9 @@ final class Resolution {
             notFound.accept(NameLookup.failure("connect to " + name, cause));
             return;
         }
-        timer = control.schedule(this::refresh0, everyNanos);
+        if (!resting) {
+            timer = control.schedule(this::refresh0, everyNanos);
+        }
         found0(addresses.stream()
                 .map(address -> new InetSocketAddress(address, name.port()))
                 .toList());

@@ -50,7 +50,7 @@ final class Waiting {
      */
     void enter(Call<?> call) {
         Messenger found = call.findNow();
-        if (found == null && !call.mayWait()) {
+        if (found == null && !call.mayEnter()) {
             return;
         }
         boolean isFirst = false;
@@ -82,6 +82,11 @@ final class Waiting {
         }
     }
 
+    /** Whether a call waits, for whatever reason. */
+    boolean isEmpty0() {
+        return waiting.isEmpty() && resting.isEmpty() && crowd.isEmpty();
+    }
+
     /** Begins those that wait, with the connections that there are now. */
     void goOn0() {
         for (Call<?> call : List.copyOf(waiting)) {
@@ -102,6 +107,13 @@ final class Waiting {
 
     void wait0(Call<?> call) {
         waiting.add(call);
+    }
+
+    /** There is no connection now: those that wait for one fail. */
+    void failWaiting0() {
+        List<Call<?>> all = List.copyOf(waiting);
+        waiting.clear();
+        all.forEach(Call::giveUp0);
     }
 
     void rest0(Call<?> call) {

@@ -3,6 +3,7 @@ package org.verbena.api.internal.request;
 import io.netty.channel.Channel;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.stat.ConnectionStat;
+import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /** A channel with framing MESSAGE, as the short form sees it. */
@@ -23,6 +24,9 @@ public interface MessagePort {
 
     /** When the first part of the message that is being read arrived, as far as this end knows. Event loop only. */
     long arrivalNanos0();
+
+    /** What the connection has carried. Any thread. */
+    MessageStatistics statistics();
 
     /** What {@code verbena stat} shows about the channel; null if nothing. Any thread. */
     @Nullable ConnectionStat stat();

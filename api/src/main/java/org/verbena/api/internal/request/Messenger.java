@@ -24,6 +24,7 @@ import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RateLimitedLog;
 
@@ -134,6 +135,12 @@ public final class Messenger extends ChannelDuplexHandler {
     /** How many operations of this end are under way, which costs a reader no lock: the figure may lag. Any thread. */
     public int load() {
         return requests.load() + limit.messages();
+    }
+
+    /** How many messages and one-sided operations the connection has carried. Any thread. */
+    public long carried() {
+        MessageStatistics now = port.statistics();
+        return now.messagesSent() + now.messagesReceived() + now.oneSidedOperations();
     }
 
     /** Whether the peer's program announced this feature. Event loop only. */

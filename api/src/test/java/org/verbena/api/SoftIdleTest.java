@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftIdleTest extends IdleSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}

@@ -1,0 +1,118 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.junit.jupiter.api.Test;
+import org.verbena.api.client.ClientState;
+import org.verbena.api.internal.client.Backoff;
+import org.verbena.api.internal.client.Links;
+import org.verbena.api.internal.client.Timer;
+import org.verbena.transport.spi.Patience;
+
+/** A thousand clients lose their server at the same moment, and it comes back. */
+class SoftOutageTest extends ApiSuite {
+    private static final int CLIENTS = 1000;
+
+    /** The bound of the first wait. */
+    private static final long LEAST_NANOS = Duration.ofMillis(100).toNanos();
+
+    private static final long MOST_NANOS = Duration.ofSeconds(1).toNanos();
+
+    /** How many attempts of each client fail while the server is away. */
+    private static final int FAILURES = 4;
+
+    private static final long WINDOW_NANOS = LEAST_NANOS / 10;
+
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+
+    /** A client, and how long it waits before each attempt. */
+    private final class Client {
+        final Queue<Long> waitsNanos = new ConcurrentLinkedQueue<>();
+        final Links links;
+
+        Client(RdmaServer server) {
+            ClientSettings how = new ClientSettings();
+            how.sharedGroup = group;
+            how.backoff = new Backoff(LEAST_NANOS, MOST_NANOS);
+            ClientDialer dialer = new ClientDialer(how);
+            links = new Links("the server", dialer, how.linking(), this::noting);
+            dialer.begin(links);
+            links.begin(server.localAddress());
+        }
+
+        /** Its links begin nothing else later than their attempts. */
+        private Timer noting(Timer timer) {
+            return (step, delayNanos) -> {
+                waitsNanos.add(delayNanos);
+                return timer.schedule(step, delayNanos);
+            };
+        }
+    }
+
+    private RdmaServer serve(int port) {
+        return RdmaServer.builder()
+                .group(group)
+                .bind(host(), port, (exchange, message) -> exchange.reply(message.retain()));
+    }
+
+    /**
+     * How many attempts there are in each window of time, from what the clients have chosen: a machine that is busy
+     * begins them later, but not with others.
+     */
+    @Test
+    void theyComeBackOneAfterAnother() {
+        RdmaServer server = serve(lastingPort());
+        int port = server.port();
+        List<Client> clients = new ArrayList<>();
+        for (int i = 0; i < CLIENTS; i++) {
+            clients.add(new Client(server));
+        }
+        clients.forEach(client -> Patience.await("a connection", client.links.first()));
+        assertThat(server.connections().size()).isEqualTo(CLIENTS);
+        clients.forEach(client -> client.waitsNanos.clear());
+        server.close();
+        for (Client client : clients) {
+            Patience.until("its attempts have failed", () -> client.waitsNanos.size() > FAILURES);
+        }
+        try (RdmaServer back = serve(port)) {
+            for (Client client : clients) {
+                Patience.until("it is back", () -> client.links.state() == ClientState.READY);
+            }
+            assertThat(back.connections().size()).isEqualTo(CLIENTS);
+
+            int[] attempts = new int[(int) (FAILURES * MOST_NANOS / WINDOW_NANOS) + 1];
+            int[] first = new int[attempts.length];
+            for (Client client : clients) {
+                long atNanos = 0;
+                int failed = 0;
+                for (long waitNanos : client.waitsNanos) {
+                    atNanos += waitNanos;
+                    if (failed == 0) {
+                        first[(int) (atNanos / WINDOW_NANOS)]++;
+                    }
+                    if (++failed > FAILURES) {
+                        break;
+                    }
+                    attempts[(int) (atNanos / WINDOW_NANOS)]++;
+                }
+            }
+            // A hundred are expected in each of the first ten windows, with a standard deviation of ten.
+            assertThat(Arrays.stream(first).max().orElseThrow()).isLessThan(CLIENTS / 5);
+            assertThat(Arrays.stream(attempts).max().orElseThrow()).isLessThan(CLIENTS / 4);
+
+            List<CompletableFuture<Void>> closing = new ArrayList<>();
+            clients.forEach(client -> closing.add(client.links.close()));
+            closing.forEach(each -> Patience.await("a client closing", each));
+        }
+    }
+}
