@@ -53,6 +53,11 @@ public abstract class MessageStreamSuite extends ApiSuite {
         stream.end();
     };
 
+    /** What goes through one stream in the full run: 10 GB, or {@code -Dverbena.stream.megabytes=}. */
+    protected long veryManyBytes() {
+        return Long.getLong("verbena.stream.megabytes", 10 << 10) << 20;
+    }
+
     private RdmaServer blocking(MessageHandler handler) {
         return RdmaServer.builder().group(group).virtualThreads(true).bind(host(), 0, handler);
     }
@@ -889,12 +894,11 @@ public abstract class MessageStreamSuite extends ApiSuite {
         slowReader(16L << 20, 1_000_000);
     }
 
-    /** 10 GB, or {@code -Dverbena.stream.megabytes=}. */
     @Test
     @Tag("full")
     @Timeout(value = 30, unit = TimeUnit.MINUTES) // 1 GB has taken 43 s on a machine that was busy with other things
     void veryMuchGoesThroughOneStream() throws Exception {
-        slowReader(Long.getLong("verbena.stream.megabytes", 10 << 10) << 20, 60_000);
+        slowReader(veryManyBytes(), 60_000);
     }
 
     /** Either end gives it up somewhere: both ends learn of it, and nothing is left. */

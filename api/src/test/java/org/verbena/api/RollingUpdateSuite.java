@@ -33,11 +33,14 @@ public abstract class RollingUpdateSuite extends ApiSuite {
         for (RdmaServer each : servers) {
             addresses.add(each.localAddress());
         }
-        return RdmaClient.builder()
+        RdmaClient client = RdmaClient.builder()
                 .group(group)
                 .target(Target.of(addresses))
                 .backOff(Duration.ofMillis(5), Duration.ofMillis(50))
-                .connect();
+                .start();
+        // Which tries again: a JVM that is new in a slow guest may take longer for its first connection than siw gives.
+        Patience.await("it is ready", client.whenReady());
+        return client;
     }
 
     @Test
