@@ -33,6 +33,11 @@ public final class AcceptedHandshakes {
         }
     }
 
+    /** How many there are now. */
+    public synchronized int size() {
+        return pending.size();
+    }
+
     /** Its handshake is complete, or it has ended. Idempotent. */
     synchronized void end(Acceptance accepting) {
         pending.remove(accepting);
