@@ -43,14 +43,16 @@ public abstract class KilledServersSuite extends ApiSuite {
     }
 
     private RdmaClient client(boolean idempotent, List<InetSocketAddress> servers) {
-        return RdmaClient.builder()
+        RdmaClient client = RdmaClient.builder()
                 .group(group)
                 .target(Target.of(servers))
                 .idempotent(idempotent)
                 .requestTimeout(LONG)
-                .connectTimeout(Patience.LIMIT)
                 .backOff(Duration.ofMillis(5), Duration.ofMillis(100))
-                .connect();
+                .start();
+        // Which tries again: servers that are new in a slow guest may take longer than siw gives a connection.
+        Patience.await("it is ready", client.whenReady());
+        return client;
     }
 
     private static byte[] request(long number, int heldBy) {
