@@ -11,6 +11,7 @@ import org.verbena.api.NetworkCutSuite;
 /** A network that drops all packets for a while, under each provider that has one. */
 @Tag("lab")
 @Tag("lab-long")
+@Tag("lab-full")
 class NetworkCutTest {
     @TestInstance(TestInstance.Lifecycle.PER_CLASS) // for the cable
     private abstract static class OnCable extends NetworkCutSuite {
