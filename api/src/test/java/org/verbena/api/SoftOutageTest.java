@@ -2,6 +2,9 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.channel.Channel;
+import io.netty.util.concurrent.Ticker;
+import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -9,11 +12,16 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Future;
+import java.util.function.BooleanSupplier;
+import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.internal.client.Backoff;
+import org.verbena.api.internal.client.Dialer;
 import org.verbena.api.internal.client.Links;
-import org.verbena.api.internal.client.Timer;
+import org.verbena.api.ladder.LadderOptions;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.Patience;
 
 /** A thousand clients lose their server at the same moment, and it comes back. */
@@ -45,17 +53,84 @@ class SoftOutageTest extends ApiSuite {
             how.sharedGroup = group;
             how.backoff = new Backoff(LEAST_NANOS, MOST_NANOS);
             ClientDialer dialer = new ClientDialer(how);
-            links = new Links("the server", dialer, how.linking(), this::noting);
+            links = new Links("the server", new NotingDialer(dialer, waitsNanos), how.linking());
             dialer.begin(links);
             links.begin(server.localAddress());
         }
+    }
 
-        /** Its links begin nothing else later than their attempts. */
-        private Timer noting(Timer timer) {
-            return (step, delayNanos) -> {
-                waitsNanos.add(delayNanos);
-                return timer.schedule(step, delayNanos);
-            };
+    /** Another one, with a clock that notes what is scheduled: clients begin nothing later than their attempts. */
+    private record NotingDialer(Dialer inner, Queue<Long> waitsNanos) implements Dialer {
+        @Override
+        public Channel connect(SocketAddress address, List<String> rungs, long beganNanos) {
+            return inner.connect(address, rungs, beganNanos);
+        }
+
+        @Override
+        public LoopClock clock() {
+            return new NotingClock(inner.clock(), waitsNanos);
+        }
+
+        @Override
+        public LadderOptions ladder() {
+            return inner.ladder();
+        }
+
+        @Override
+        public boolean isEnding() {
+            return inner.isEnding();
+        }
+
+        @Override
+        public CompletableFuture<Void> close() {
+            return inner.close();
+        }
+    }
+
+    private static final class NotingClock extends LoopClock {
+        private final LoopClock inner;
+        private final Queue<Long> delaysNanos;
+
+        NotingClock(LoopClock inner, Queue<Long> delaysNanos) {
+            this.inner = inner;
+            this.delaysNanos = delaysNanos;
+        }
+
+        @Override
+        public long nanoTime() {
+            return inner.nanoTime();
+        }
+
+        @Override
+        public Ticker ticker() {
+            return inner.ticker();
+        }
+
+        /** {@inheritDoc} So a client's steps are its own, by this clock. */
+        @Override
+        public boolean isSystem() {
+            return false;
+        }
+
+        @Override
+        public Future<?> schedule(Runnable task, long delayNanos) {
+            delaysNanos.add(delayNanos);
+            return inner.schedule(task, delayNanos);
+        }
+
+        @Override
+        public Thread newVirtualThread(String name, Runnable task) {
+            return inner.newVirtualThread(name, task);
+        }
+
+        @Override
+        public RandomGenerator random() {
+            return inner.random();
+        }
+
+        @Override
+        public void passUntil(BooleanSupplier over) {
+            inner.passUntil(over);
         }
     }
 

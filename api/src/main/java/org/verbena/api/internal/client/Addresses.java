@@ -14,7 +14,6 @@ import org.verbena.api.internal.request.NameLookup;
 final class Addresses {
     private final Links.Options options;
     private final Control control;
-    private final Timer timer;
     private final Consumer<List<InetSocketAddress>> use;
     private final Resolution resolution;
 
@@ -35,7 +34,6 @@ final class Addresses {
      * Prepares them.
      *
      * @param control where it all runs
-     * @param timer runs what is done later
      * @param use gets those to connect to, each time that they change
      * @param notFound gets the reason why there are no new ones
      */
@@ -44,14 +42,12 @@ final class Addresses {
             NameLookup names,
             Links.Options options,
             Control control,
-            Timer timer,
             Consumer<List<InetSocketAddress>> use,
             Consumer<Throwable> notFound) {
         this.options = options;
         this.control = control;
-        this.timer = timer;
         this.use = use;
-        families = target instanceof Target.Name ? new Families(timer, use) : null;
+        families = target instanceof Target.Name ? new Families(control, use) : null;
         resolution = new Resolution(control, target, names, options.lookUpNanos(), this::found0, notFound);
     }
 
@@ -99,7 +95,7 @@ final class Addresses {
             return;
         }
         looks++;
-        next = timer.schedule(
+        next = control.schedule(
                 () -> {
                     next = null;
                     resolution.refresh0();

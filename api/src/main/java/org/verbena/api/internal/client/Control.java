@@ -1,5 +1,6 @@
 package org.verbena.api.internal.client;
 
+import java.util.concurrent.Future;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.LoopClock;
@@ -8,7 +9,7 @@ import org.verbena.transport.spi.LoopClock;
  * Where the connections of a client are changed: one step after another. Nothing of a program's runs there, so nothing
  * of a program's can hold it up. Methods that end in 0 run there.
  */
-abstract class Control implements Timer {
+abstract class Control {
     private static final Logger LOG = LoggerFactory.getLogger(Control.class);
 
     private final LoopClock clock;
@@ -45,6 +46,9 @@ abstract class Control implements Timer {
 
     /** Runs a step after those that were submitted before. Any thread. */
     abstract void submit(Runnable step);
+
+    /** Runs a step after this time, unless it is cancelled by then. Any thread. */
+    abstract Future<?> schedule(Runnable step, long delayNanos);
 
     static void attempt(Runnable step) {
         try {

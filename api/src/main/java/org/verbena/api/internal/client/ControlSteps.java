@@ -33,7 +33,7 @@ final class ControlSteps extends Control {
     }
 
     @Override
-    public Future<?> schedule(Runnable step, long delayNanos) {
+    Future<?> schedule(Runnable step, long delayNanos) {
         Timer timer = new Timer(step);
         timer.alarm = clock().schedule(() -> submit(timer), delayNanos);
         return timer;

@@ -40,7 +40,7 @@ final class ControlThread extends Control {
     }
 
     @Override
-    public Future<?> schedule(Runnable step, long delayNanos) {
+    Future<?> schedule(Runnable step, long delayNanos) {
         return executor.schedule(() -> attempt(step), delayNanos, TimeUnit.NANOSECONDS);
     }
 }

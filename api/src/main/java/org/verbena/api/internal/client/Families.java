@@ -31,7 +31,7 @@ final class Families {
     /** How long one family may take before the other one is tried as well; RFC 8305, 8 recommends it. */
     static final long DELAY_NANOS = 250_000_000;
 
-    private final Timer timer;
+    private final Control control;
     private final Consumer<List<InetSocketAddress>> use;
     private List<InetSocketAddress> all = List.of();
 
@@ -51,8 +51,8 @@ final class Families {
      *
      * @param use gets the addresses to connect to, each time that they change
      */
-    Families(Timer timer, Consumer<List<InetSocketAddress>> use) {
-        this.timer = timer;
+    Families(Control control, Consumer<List<InetSocketAddress>> use) {
+        this.control = control;
         this.use = use;
     }
 
@@ -116,7 +116,7 @@ final class Families {
 
     private void race0() {
         if (!decided && headStart == null && hasMore()) {
-            headStart = timer.schedule(
+            headStart = control.schedule(
                     () -> {
                         headStart = null;
                         widen0();

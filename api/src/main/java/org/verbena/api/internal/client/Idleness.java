@@ -16,7 +16,7 @@ final class Idleness {
     private static final int CHECKS = 2;
 
     private final long everyNanos;
-    private final Timer timer;
+    private final Control control;
     private final BooleanSupplier hasWork;
     private final Runnable idle;
     private final IdentityHashMap<Object, Watched> open = new IdentityHashMap<>();
@@ -54,9 +54,9 @@ final class Idleness {
      * @param hasWork whether something waits to be sent
      * @param idle is called when nothing was carried for so long, and nothing is under way
      */
-    Idleness(long afterNanos, Timer timer, BooleanSupplier hasWork, Runnable idle) {
+    Idleness(long afterNanos, Control control, BooleanSupplier hasWork, Runnable idle) {
         everyNanos = Math.max(1, afterNanos / CHECKS);
-        this.timer = timer;
+        this.control = control;
         this.hasWork = hasWork;
         this.idle = idle;
     }
@@ -80,7 +80,7 @@ final class Idleness {
     void begin0() {
         if (next == null) {
             quietChecks = 0;
-            next = timer.schedule(this::check0, everyNanos);
+            next = control.schedule(this::check0, everyNanos);
         }
     }
 
@@ -101,7 +101,7 @@ final class Idleness {
         }
         quietChecks = busy ? 0 : quietChecks + 1;
         if (quietChecks < CHECKS) {
-            next = timer.schedule(this::check0, everyNanos);
+            next = control.schedule(this::check0, everyNanos);
         } else {
             next = null;
             idle.run();

@@ -156,7 +156,7 @@ final class Link {
         long age = links.maxAgeNanos();
         if (age > 0) {
             long shorterNanos = links.control().clock().random().nextLong(age / 10 + 1);
-            aging = links.timer().schedule(() -> replace0(up), age - shorterNanos);
+            aging = links.control().schedule(() -> replace0(up), age - shorterNanos);
         }
     }
 
@@ -206,7 +206,7 @@ final class Link {
             long delayNanos = leastNanos
                     + links.backoff()
                             .delayNanos(failures, links.control().clock().random());
-            timer = links.timer().schedule(() -> dial0(links.control().nanoTime()), delayNanos);
+            timer = links.control().schedule(() -> dial0(links.control().nanoTime()), delayNanos);
             LOG.debug("{}: tries {} again in {} ms", links, address, TimeUnit.NANOSECONDS.toMillis(delayNanos), cause);
         }
         links.failed0();
@@ -259,7 +259,7 @@ final class Link {
                 links,
                 address,
                 TimeUnit.NANOSECONDS.toMillis(nanos));
-        readmission = links.timer().schedule(this::readmit0, nanos);
+        readmission = links.control().schedule(this::readmit0, nanos);
         links.changed0();
     }
 
@@ -274,7 +274,7 @@ final class Link {
             return;
         }
         if (climb != null || former != null) { // it may be replaced without this
-            aging = links.timer().schedule(() -> replace0(old), RETRY_NANOS);
+            aging = links.control().schedule(() -> replace0(old), RETRY_NANOS);
             return;
         }
         Dial attempt = new Dial(
@@ -302,7 +302,7 @@ final class Link {
             if (up != null) {
                 up.channel().close();
             }
-            aging = links.timer().schedule(() -> replace0(old), RETRY_NANOS);
+            aging = links.control().schedule(() -> replace0(old), RETRY_NANOS);
             return;
         }
         take0(up);
@@ -381,7 +381,7 @@ final class Link {
             long everyNanos = TimeUnit.NANOSECONDS.convert(every);
             // Up to a quarter later: clients of one server that began together need not try together.
             long delayNanos = everyNanos + links.control().clock().random().nextLong(everyNanos / 4 + 1);
-            climbTimer = links.timer()
+            climbTimer = links.control()
                     .schedule(
                             () -> climb0(better, Math.clamp(everyNanos, LEAST_PROBATION_NANOS, MOST_PROBATION_NANOS)),
                             delayNanos);
@@ -428,7 +428,7 @@ final class Link {
             return;
         }
         LOG.info("{} has moved up from {} to {}", up.channel(), rung(before), rung(up));
-        climbTimer = links.timer().schedule(() -> passed0(up, probationNanos), probationNanos);
+        climbTimer = links.control().schedule(() -> passed0(up, probationNanos), probationNanos);
         links.changed0();
     }
 
@@ -439,7 +439,7 @@ final class Link {
             return;
         }
         if (former != null && up.messenger().requests().isUnproven()) {
-            climbTimer = links.timer().schedule(() -> passed0(up, probationNanos), probationNanos);
+            climbTimer = links.control().schedule(() -> passed0(up, probationNanos), probationNanos);
             return;
         }
         Connected before = former;

@@ -16,7 +16,6 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
-import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -82,7 +81,6 @@ public final class Links implements LinkOwner {
     private final String name;
     private final Dialer dialer;
     private final Options options;
-    private final Timer timer;
     private final LongAdder lateReplies = new LongAdder();
     private final SendLimit waitingLimit;
     private final UnsentItems unsent;
@@ -152,15 +150,6 @@ public final class Links implements LinkOwner {
      * @param dialer connects, and is closed with the client
      */
     public Links(String name, Dialer dialer, Options options) {
-        this(name, dialer, options, timer -> timer);
-    }
-
-    /**
-     * As {@link #Links(String, Dialer, Options)}.
-     *
-     * @param later changes how what its connections do later is run
-     */
-    public Links(String name, Dialer dialer, Options options, UnaryOperator<Timer> later) {
         this.name = name;
         this.dialer = dialer;
         this.options = options;
@@ -172,12 +161,11 @@ public final class Links implements LinkOwner {
         readers = new ReadyFutures(control);
         writers = new ReadyFutures(control);
         beganNanos = clock.nanoTime();
-        timer = later.apply(control);
         waitingLimit = new SendLimit(options.bounds());
         unsent = new UnsentItems(options.bounds());
         idleness = options.idleNanos() == 0
                 ? null
-                : new Idleness(options.idleNanos(), timer, () -> !waiting.isEmpty0(), this::rest0);
+                : new Idleness(options.idleNanos(), control, () -> !waiting.isEmpty0(), this::rest0);
     }
 
     /** Begins to connect to a target's addresses. Any thread, once. */
@@ -186,7 +174,7 @@ public final class Links implements LinkOwner {
             if (closed) {
                 return;
             }
-            Addresses its = new Addresses(target, names, options, control, timer, this::connectTo0, this::notFound0);
+            Addresses its = new Addresses(target, names, options, control, this::connectTo0, this::notFound0);
             addresses = its;
             its.begin0();
         });
@@ -464,10 +452,6 @@ public final class Links implements LinkOwner {
 
     Dialer dialer() {
         return dialer;
-    }
-
-    Timer timer() {
-        return timer;
     }
 
     Backoff backoff() {

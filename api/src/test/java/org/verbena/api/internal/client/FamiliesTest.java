@@ -14,9 +14,9 @@ class FamiliesTest {
     private static final InetSocketAddress SIX = of("2001:db8::1");
     private static final InetSocketAddress SIX_TOO = of("2001:db8::2");
 
-    private final ManualTimer timer = new ManualTimer();
+    private final ManualControl control = new ManualControl();
     private List<InetSocketAddress> inUse = List.of();
-    private final Families families = new Families(timer, addresses -> inUse = addresses);
+    private final Families families = new Families(control, addresses -> inUse = addresses);
 
     private static InetSocketAddress of(String literal) {
         return new InetSocketAddress(InetAddress.ofLiteral(literal), 7471);
@@ -26,34 +26,34 @@ class FamiliesTest {
     void allAddressesOfTheOnlyFamilyAreUsed() {
         families.found0(List.of(FOUR, FOUR_TOO));
         assertThat(inUse).containsExactly(FOUR, FOUR_TOO);
-        assertThat(timer.pending()).isZero();
+        assertThat(control.pending()).isZero();
         families.won0(FOUR);
         assertThat(inUse).containsExactly(FOUR, FOUR_TOO);
         assertThat(families.failed0()).isFalse();
-        assertThat(timer.pending()).isZero();
+        assertThat(control.pending()).isZero();
     }
 
     @Test
     void thePreferredFamilyHasAHeadStart() throws Exception {
         families.found0(List.of(SIX, FOUR, SIX_TOO, FOUR_TOO));
         assertThat(inUse).containsExactly(SIX, SIX_TOO);
-        timer.advance(Families.DELAY_NANOS - 1);
+        control.advance(Families.DELAY_NANOS - 1);
         assertThat(inUse).containsExactly(SIX, SIX_TOO);
-        timer.advance(1);
+        control.advance(1);
         assertThat(inUse).containsExactly(SIX, FOUR, SIX_TOO, FOUR_TOO);
-        assertThat(timer.pending()).isZero();
+        assertThat(control.pending()).isZero();
     }
 
     @Test
     void theOtherFamilyIsNotTriedWhenThePreferredOneIsInTime() throws Exception {
         families.found0(List.of(SIX, FOUR));
-        timer.advance(Families.DELAY_NANOS - 1);
+        control.advance(Families.DELAY_NANOS - 1);
         families.won0(SIX);
-        assertThat(timer.pending()).isZero();
-        timer.advance(10 * Families.DELAY_NANOS);
+        assertThat(control.pending()).isZero();
+        control.advance(10 * Families.DELAY_NANOS);
         families.found0(List.of(SIX, FOUR));
         assertThat(inUse).containsExactly(SIX);
-        assertThat(timer.pending()).as("it is decided").isZero();
+        assertThat(control.pending()).as("it is decided").isZero();
     }
 
     @Test
@@ -61,14 +61,14 @@ class FamiliesTest {
         families.found0(List.of(SIX, FOUR));
         assertThat(families.failed0()).isTrue();
         assertThat(inUse).containsExactly(SIX, FOUR);
-        assertThat(timer.pending()).isZero();
+        assertThat(control.pending()).isZero();
         assertThat(families.failed0()).as("there is no other").isFalse();
     }
 
     @Test
     void theFirstThatConnectsDecides() throws Exception {
         families.found0(List.of(SIX, FOUR, FOUR_TOO));
-        timer.advance(Families.DELAY_NANOS);
+        control.advance(Families.DELAY_NANOS);
         families.won0(FOUR_TOO);
         assertThat(inUse).as("the others are left").containsExactly(FOUR, FOUR_TOO);
         families.won0(FOUR);
@@ -80,19 +80,19 @@ class FamiliesTest {
     @Test
     void theLastThatWonHasTheHeadStartWhenItIsLost() throws Exception {
         families.found0(List.of(SIX, FOUR));
-        timer.advance(Families.DELAY_NANOS);
+        control.advance(Families.DELAY_NANOS);
         families.won0(FOUR);
         assertThat(families.failed0()).isTrue();
         assertThat(inUse).containsExactly(FOUR);
         assertThat(families.failed0()).as("an attempt failed as well").isTrue();
         assertThat(inUse).containsExactly(FOUR);
-        timer.advance(Families.DELAY_NANOS);
+        control.advance(Families.DELAY_NANOS);
         assertThat(inUse).containsExactly(SIX, FOUR);
         families.won0(SIX);
         assertThat(inUse).containsExactly(SIX);
         assertThat(families.failed0()).isTrue();
         families.won0(SIX);
-        assertThat(timer.pending()).isZero();
+        assertThat(control.pending()).isZero();
         assertThat(inUse).containsExactly(SIX);
     }
 
@@ -110,12 +110,12 @@ class FamiliesTest {
     @Test
     void whatIsForgottenBeginsAsAtFirst() throws Exception {
         families.found0(List.of(SIX, FOUR));
-        timer.advance(Families.DELAY_NANOS);
+        control.advance(Families.DELAY_NANOS);
         families.won0(FOUR);
         families.forget0();
         families.found0(List.of(SIX, FOUR));
         assertThat(inUse).containsExactly(SIX);
         families.forget0();
-        assertThat(timer.pending()).isZero();
+        assertThat(control.pending()).isZero();
     }
 }

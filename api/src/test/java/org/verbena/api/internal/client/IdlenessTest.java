@@ -11,12 +11,12 @@ import org.junit.jupiter.api.Test;
 class IdlenessTest {
     private static final long AFTER_NANOS = 100;
 
-    private final ManualTimer timer = new ManualTimer();
+    private final ManualControl control = new ManualControl();
     private final AtomicBoolean hasWork = new AtomicBoolean();
     private final AtomicInteger idle = new AtomicInteger();
     private final AtomicLong carried = new AtomicLong();
     private final AtomicInteger load = new AtomicInteger();
-    private final Idleness idleness = new Idleness(AFTER_NANOS, timer, hasWork::get, idle::incrementAndGet);
+    private final Idleness idleness = new Idleness(AFTER_NANOS, control, hasWork::get, idle::incrementAndGet);
 
     private void begin() {
         idleness.opened0(this, carried::get, load::get);
@@ -27,27 +27,27 @@ class IdlenessTest {
     void whatCarriesNothingIsIdleWhenTheTimeIsOver() throws Exception {
         begin();
         idleness.begin0();
-        assertThat(timer.pending()).as("one timer").isEqualTo(1);
+        assertThat(control.pending()).as("one timer").isEqualTo(1);
         while (idle.get() == 0) {
-            timer.next();
+            control.next();
         }
-        assertThat(timer.nowNanos()).isEqualTo(AFTER_NANOS);
-        assertThat(timer.pending()).as("an idle client has no timer").isZero();
+        assertThat(control.nanoTime()).isEqualTo(AFTER_NANOS);
+        assertThat(control.pending()).as("an idle client has no timer").isZero();
     }
 
     @Test
     void whateverIsCarriedBeginsTheTimeAgain() throws Exception {
         begin();
         for (int i = 0; i < 10; i++) {
-            timer.next();
+            control.next();
             carried.incrementAndGet();
         }
-        timer.next();
-        long lastNanos = timer.nowNanos();
+        control.next();
+        long lastNanos = control.nanoTime();
         while (idle.get() == 0) {
-            timer.next();
+            control.next();
         }
-        assertThat(timer.nowNanos() - lastNanos).isEqualTo(AFTER_NANOS);
+        assertThat(control.nanoTime() - lastNanos).isEqualTo(AFTER_NANOS);
     }
 
     @Test
@@ -55,17 +55,17 @@ class IdlenessTest {
         begin();
         load.set(1);
         for (int i = 0; i < 5; i++) {
-            timer.next();
+            control.next();
         }
         load.set(0);
         hasWork.set(true);
         for (int i = 0; i < 5; i++) {
-            timer.next();
+            control.next();
         }
         assertThat(idle).hasValue(0);
         hasWork.set(false);
-        timer.next();
-        timer.next();
+        control.next();
+        control.next();
         assertThat(idle).hasValue(1);
     }
 
@@ -73,14 +73,14 @@ class IdlenessTest {
     @Test
     void whatAClosedConnectionHasCarriedCounts() throws Exception {
         begin();
-        timer.next();
+        control.next();
         carried.incrementAndGet();
         idleness.closed0(this);
         idleness.opened0(new Object(), () -> 0, () -> 0);
-        timer.next();
-        timer.next();
+        control.next();
+        control.next();
         assertThat(idle).hasValue(0);
-        timer.next();
+        control.next();
         assertThat(idle).hasValue(1);
     }
 
@@ -89,12 +89,12 @@ class IdlenessTest {
         begin();
         idleness.stop0();
         idleness.closed0(this);
-        assertThat(timer.pending()).isZero();
+        assertThat(control.pending()).isZero();
         begin();
-        assertThat(timer.pending()).isEqualTo(1);
-        timer.next();
+        assertThat(control.pending()).isEqualTo(1);
+        control.next();
         assertThat(idle).hasValue(0);
-        timer.next();
+        control.next();
         assertThat(idle).hasValue(1);
     }
 }

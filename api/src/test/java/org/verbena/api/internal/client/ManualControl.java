@@ -5,11 +5,16 @@ import java.util.concurrent.Delayed;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import org.verbena.transport.spi.LoopClock;
 
-/** A time that goes on only when a test says so. */
-final class ManualTimer implements Timer {
+/** Steps that run at once, or when a test lets their time pass. */
+final class ManualControl extends Control {
     private final PriorityQueue<Task> tasks = new PriorityQueue<>();
     private long nowNanos;
+
+    ManualControl() {
+        super(LoopClock.system());
+    }
 
     private final class Task extends FutureTask<Void> implements ScheduledFuture<Void> {
         private final long atNanos;
@@ -37,13 +42,24 @@ final class ManualTimer implements Timer {
     }
 
     @Override
-    public ScheduledFuture<?> schedule(Runnable step, long delayNanos) {
+    boolean isCurrent() {
+        return true;
+    }
+
+    @Override
+    void submit(Runnable step) {
+        step.run();
+    }
+
+    @Override
+    ScheduledFuture<?> schedule(Runnable step, long delayNanos) {
         Task task = new Task(step, nowNanos + delayNanos);
         tasks.add(task);
         return task;
     }
 
-    long nowNanos() {
+    @Override
+    long nanoTime() {
         return nowNanos;
     }
 
