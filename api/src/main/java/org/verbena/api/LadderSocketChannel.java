@@ -87,7 +87,9 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     /** What the channel of a rung carries. */
     private final LadderSocketChannelConfig config;
 
-    private final LadderMemory memory;
+    /** Null for that of its loops. */
+    private final @Nullable LadderMemory memory;
+
     private final LadderHost host = new LadderHost();
     private final LadderInbound inbound = new LadderInbound(host);
     private final LadderOutbound outbound = new LadderOutbound(host);
@@ -118,10 +120,10 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
      * {@link RdmaEventLoopGroup#ladder()} applies, else the default.
      */
     public LadderSocketChannel() {
-        this(LadderMemory.OF_PROCESS);
+        this(null);
     }
 
-    LadderSocketChannel(LadderMemory memory) {
+    LadderSocketChannel(@Nullable LadderMemory memory) {
         super(null);
         this.memory = memory;
         config = new LadderSocketChannelConfig(this);

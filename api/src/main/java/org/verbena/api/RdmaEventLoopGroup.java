@@ -19,6 +19,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.ladder.LadderMemory;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.ladder.LadderOptions;
@@ -51,6 +52,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
 
     private final LoopGroup common;
     private final @Nullable LadderOptions ladder;
+    private final LadderMemory ladderMemory;
 
     /** Loops of the other providers of a server; their threads start when they are first used. */
     private final List<RdmaEventLoopGroup> companions;
@@ -173,6 +175,9 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
                 common);
         this.common = common;
         this.ladder = ladder;
+        LoopClock clock = common.clock();
+        // One that passes only in a test has nothing to say of that of other loops.
+        ladderMemory = clock.isSystem() ? LadderMemory.OF_PROCESS : new LadderMemory(clock);
         ProviderSet providers = common.providers();
         List<RdmaEventLoopGroup> others = new ArrayList<>();
         try {
@@ -200,6 +205,11 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** The clock of these loops, and of the clients and servers on them. */
     LoopClock clock() {
         return common.clock();
+    }
+
+    /** What the ladders of these loops know of addresses. */
+    LadderMemory ladderMemory() {
+        return ladderMemory;
     }
 
     /** The providers that servers on these loops listen with. */

@@ -77,8 +77,7 @@ public final class RdmaLadder {
      */
     public static Future<SocketChannel> connectStream(
             Bootstrap bootstrap, InetSocketAddress address, LadderOptions options) {
-        return connect(
-                bootstrap, address, options, LadderMemory.OF_PROCESS, SocketChannel.class, RdmaSocketChannel::new);
+        return connect(bootstrap, address, options, null, SocketChannel.class, RdmaSocketChannel::new);
     }
 
     /**
@@ -93,14 +92,14 @@ public final class RdmaLadder {
      */
     public static Future<RdmaChannel> connectMessages(
             Bootstrap bootstrap, InetSocketAddress address, LadderOptions options) {
-        return connect(bootstrap, address, options, LadderMemory.OF_PROCESS, RdmaChannel.class, RdmaChannel::new);
+        return connect(bootstrap, address, options, null, RdmaChannel.class, RdmaChannel::new);
     }
 
     static <C extends Channel> Future<C> connect(
             Bootstrap bootstrap,
             InetSocketAddress address,
             LadderOptions options,
-            LadderMemory memory,
+            @Nullable LadderMemory memory,
             Class<C> type,
             ChannelFactory<? extends Channel> channels) {
         return connect(bootstrap, address, options, memory, type, channels, NioSocketChannel::new);
@@ -109,6 +108,7 @@ public final class RdmaLadder {
     /**
      * Connects, on a loop of the bootstrap's group, which itself carries all rungs that it can.
      *
+     * @param memory of addresses; null for that of the group
      * @param channels makes those of providers
      * @param plain makes those of plain TCP
      */
@@ -116,7 +116,7 @@ public final class RdmaLadder {
             Bootstrap bootstrap,
             InetSocketAddress address,
             LadderOptions options,
-            LadderMemory memory,
+            @Nullable LadderMemory memory,
             Class<C> type,
             ChannelFactory<? extends Channel> channels,
             ChannelFactory<NioSocketChannel> plain) {
@@ -143,7 +143,8 @@ public final class RdmaLadder {
                 steps.add(new LadderConnect.Step(name, loop, plain, obstacleOfTcp(options, hasKeys)));
             }
         }
-        return new LadderConnect<>(loop, bootstrap, resolved, options, steps, memory, new Kind<>(type)).connect();
+        LadderMemory known = memory == null ? group.ladderMemory() : memory;
+        return new LadderConnect<>(loop, bootstrap, resolved, options, steps, known, new Kind<>(type)).connect();
     }
 
     private static RdmaEventLoopGroup groupOf(@Nullable EventLoopGroup group) {

@@ -1,20 +1,14 @@
 package org.verbena.testing;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.verbena.api.Exchange;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
@@ -26,50 +20,8 @@ import org.verbena.testing.Faults.Direction;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
 
-/** Clients and servers whose time the test moves. No test waits for the system's. */
-@Timeout(120)
-class TestTimeTest {
-    private static final byte[] ASKED = {1, 2, 3};
-
-    private final TestTime time = new TestTime();
-    private final RdmaEventLoopGroup loops = new RdmaEventLoopGroup(time.provider(), 2);
-    private final Queue<Exchange> held = new ConcurrentLinkedQueue<>();
-
-    /** Answers "hold" never, unless the test does, and everything else at once. */
-    private final MessageHandler handler = MessageHandler.ofBytes((exchange, message) -> {
-        if (new String(message, UTF_8).equals("hold")) {
-            held.add(exchange);
-        } else {
-            exchange.reply(message);
-        }
-    });
-
-    private final RdmaServer server = bind(0);
-    private final Faults faults = Faults.at(server.port());
-
-    private RdmaServer bind(int port) {
-        return RdmaServer.builder().group(loops).bind("127.0.0.1", port, handler);
-    }
-
-    private RdmaClient.Builder client() {
-        return RdmaClient.builder().group(loops);
-    }
-
-    private RdmaClient connect() {
-        return client().connect("127.0.0.1", server.port());
-    }
-
-    private static CompletableFuture<byte[]> hold(RdmaClient client, Duration timeout) {
-        return client.request("hold".getBytes(UTF_8), timeout);
-    }
-
-    @AfterEach
-    void close() {
-        faults.close();
-        server.close();
-        loops.close();
-    }
-
+/** The time of one client and its server, or two. */
+class TestTimeTest extends InTestTime {
     @Test
     void aRequestEndsAtItsDeadlineAndNoSooner() {
         try (RdmaClient client = connect()) {
@@ -259,11 +211,6 @@ class TestTimeTest {
             assertThat(stopped.join()).isTrue();
             assertThat(time.elapsed()).isEqualTo(Duration.ofMinutes(9));
         }
-    }
-
-    private Target both(RdmaServer other) {
-        return Target.of(List.of(
-                new InetSocketAddress("127.0.0.1", server.port()), new InetSocketAddress("127.0.0.1", other.port())));
     }
 
     @Test

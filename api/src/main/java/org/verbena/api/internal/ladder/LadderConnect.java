@@ -27,6 +27,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.RungCounters;
 import org.verbena.api.ladder.LadderCapability;
@@ -34,6 +35,7 @@ import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * One attempt to connect with the rungs of a ladder, one after another and overlapping, until one is connected. All of
@@ -71,7 +73,8 @@ public final class LadderConnect<C extends Channel> {
     private final Promise<C> promise;
     private final List<Rung> rungs;
     private final LadderFlight flight = new LadderFlight();
-    private final long beganNanos = System.nanoTime();
+    private final LoopClock clock;
+    private final long beganNanos;
     private final int timeoutMillis;
 
     // Confined to the loop.
@@ -125,7 +128,7 @@ public final class LadderConnect<C extends Channel> {
      */
     public interface TakesEnded {}
 
-    private static final class Rung {
+    private final class Rung {
         final Step step;
         Phase phase = Phase.WAITING;
 
@@ -160,7 +163,7 @@ public final class LadderConnect<C extends Channel> {
 
         void over0(String why, @Nullable Throwable failure) {
             if (phase == Phase.BEGUN) {
-                doneNanos = System.nanoTime();
+                doneNanos = clock.nanoTime();
             }
             phase = Phase.OVER;
             reason = why;
@@ -168,7 +171,7 @@ public final class LadderConnect<C extends Channel> {
         }
 
         void up0() {
-            doneNanos = System.nanoTime();
+            doneNanos = clock.nanoTime();
             phase = Phase.UP;
         }
     }
@@ -176,7 +179,7 @@ public final class LadderConnect<C extends Channel> {
     /**
      * Prepares one.
      *
-     * @param loop of this climb
+     * @param loop of this climb, by whose clock it goes
      * @param template options, attributes, local address; its handler goes to the channel that is chosen
      * @param address resolved
      * @param options of the ladder
@@ -193,6 +196,8 @@ public final class LadderConnect<C extends Channel> {
             LadderMemory memory,
             Kind<C> kind) {
         this.loop = loop;
+        clock = LoopGroup.clockOf(loop);
+        beganNanos = clock.nanoTime();
         this.template = template;
         this.address = address;
         this.options = options;
@@ -289,7 +294,7 @@ public final class LadderConnect<C extends Channel> {
     private void begin0(Rung rung) {
         latest = rung;
         rung.phase = Phase.BEGUN;
-        rung.beganNanos = System.nanoTime();
+        rung.beganNanos = clock.nanoTime();
         begun.add(rung);
         LadderGate gate = new LadderGate(() -> bring(() -> hedge0(rung, 0)));
         rung.gate = gate;
@@ -329,7 +334,7 @@ public final class LadderConnect<C extends Channel> {
         if (timeoutMillis == 0) {
             return 0; // no limit
         }
-        long goneMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos);
+        long goneMillis = TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - beganNanos);
         return Math.clamp(timeoutMillis - goneMillis, 1, timeoutMillis);
     }
 
@@ -457,7 +462,7 @@ public final class LadderConnect<C extends Channel> {
     }
 
     private List<LadderResult.Attempt> attempts0() {
-        long now = System.nanoTime();
+        long now = clock.nanoTime();
         return begun.stream()
                 .map(rung -> new LadderResult.Attempt(
                         rung.step.name(),
