@@ -34,10 +34,11 @@ import org.verbena.transport.spi.LoopClock;
  *
  * <p><b>What goes by it.</b> The event loops that are made with {@link #provider()}, and the clients, servers and
  * channels on these loops: timeouts of requests, streams, connects and closes; what is left of a request's time in its
- * handler; keepalive and handshakes; waits before a client connects again; hedges, retries, ejections, the age of
- * connections, look-ups of names; {@code RdmaServer.shutdown}; shedding of requests that have waited for long; and
- * whatever a test or a handler schedules on such a loop. The waits before a client connects again, which are random,
- * are the same in each run.
+ * handler; keepalive and handshakes; the rungs of a ladder, and how long it remembers those that it passed over; waits
+ * before a client connects again; hedges, retries, ejections, the age of connections, look-ups of names; {@code
+ * RdmaServer.shutdown}; shedding of requests that have waited for long; and whatever a test or a handler schedules on
+ * such a loop. Waits that are random, before a client connects again or repeats a request that was refused, are the
+ * same in each run.
  *
  * <p><b>What does not.</b> {@code Thread.sleep} and other waits of the program's own threads, virtual threads of
  * handlers included; {@code orTimeout} and {@code completeOnTimeout} of the JDK's futures; clients and servers on other

@@ -362,7 +362,10 @@ final class Call<T> {
             }
         }
         if (cause instanceof RequestException.Overloaded overloaded && refusals < plan.mostRefusals()) {
-            long delayNanos = Retries.delayNanos(overloaded.retryAfter().toNanos(), refusals);
+            long delayNanos = Retries.delayNanos(
+                    overloaded.retryAfter().toNanos(),
+                    refusals,
+                    links.control().clock().random());
             if (delayNanos < leftNanos() && links.retries().tryTake()) {
                 refusals++;
                 busy = messenger;

@@ -1,8 +1,8 @@
 package org.verbena.api.internal.request;
 
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.random.RandomGenerator;
 
 /**
  * A client's budget for sending requests more than once. Such requests are load, too: in the long run at most a tenth
@@ -45,11 +45,11 @@ public final class Retries {
     }
 
     /** How long to wait: at least the server's hint, doubled each time, plus up to the same time at random. */
-    public static long delayNanos(long hintNanos, int already) {
+    public static long delayNanos(long hintNanos, int already, RandomGenerator random) {
         long nanos = Math.max(hintNanos, LEAST_NANOS);
         for (int i = 0; i < already && nanos < MOST_NANOS; i++) {
             nanos *= 2;
         }
-        return nanos + ThreadLocalRandom.current().nextLong(nanos);
+        return nanos + random.nextLong(nanos);
     }
 }
