@@ -7,8 +7,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.Target;
@@ -18,14 +16,17 @@ import org.verbena.transport.spi.Patience;
 public abstract class RollingUpdateSuite extends ApiSuite {
     private static final Duration LONG = Duration.ofMinutes(10);
 
+    /** How long to measure what the machine bears, and before that, to let it compile what runs. */
+    private static final int SECONDS_OF_FULL_LOAD = 2;
+
     /** How many clients send requests, every day. */
     protected int clients() {
         return 20;
     }
 
-    /** And in the full run. */
+    /** And in the full run: 200, or {@code -Dverbena.rolling.clients=}. */
     protected int manyClients() {
-        return 200;
+        return Integer.getInteger("verbena.rolling.clients", 200);
     }
 
     private RdmaClient client(RdmaServer... servers) {
@@ -43,20 +44,20 @@ public abstract class RollingUpdateSuite extends ApiSuite {
         return client;
     }
 
+    /** As many requests as there can be. */
     @Test
     void aRollingUpdateFailsNoRequest() {
-        rollingUpdate(2, clients());
+        rollingUpdate(2, clients(), false);
     }
 
+    /** Half as many, so that what they take while a server leaves can be compared; that is printed, not asserted. */
     @Test
     @Tag("full")
     void aLargeRollingUpdateFailsNoRequest() {
-        rollingUpdate(5, manyClients());
+        rollingUpdate(Integer.getInteger("verbena.rolling.rounds", 5), manyClients(), true);
     }
 
-    private void rollingUpdate(int rounds, int count) {
-        LongAdder answered = new LongAdder();
-        AtomicBoolean stop = new AtomicBoolean();
+    private void rollingUpdate(int rounds, int count, boolean atHalfTheLoad) {
         MessageHandler busy = MessageHandler.ofBytes((exchange, message) -> {
             Thread.sleep(1);
             exchange.reply(message);
@@ -66,34 +67,34 @@ public abstract class RollingUpdateSuite extends ApiSuite {
             servers[i] = serveOnThreads(lastingPort(), busy);
         }
         List<RdmaClient> clients = new ArrayList<>();
-        List<CompletableFuture<Void>> running = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            clients.add(client(servers));
+        }
+        RequestLoad load = new RequestLoad(clients);
+        long rate = 0;
         try {
-            for (int i = 0; i < count; i++) {
-                RdmaClient client = client(servers);
-                clients.add(client);
-                for (int chain = 0; chain < 2; chain++) {
-                    CompletableFuture<Void> ended = new CompletableFuture<>();
-                    running.add(ended);
-                    goOn(client, answered, stop, ended);
-                }
-            }
+            rate = atHalfTheLoad ? load.halve(SECONDS_OF_FULL_LOAD) : 0;
             for (int round = 0; round < rounds; round++) {
                 for (int i = 0; i < servers.length; i++) {
                     int port = servers[i].port();
-                    long before = answered.sum();
+                    load.enter(RequestLoad.Phase.QUIET);
+                    load.awaitAnswers("a second without a change", Math.max(count, rate));
+                    load.enter(RequestLoad.Phase.LEAVING);
                     assertThat(Patience.await("the shutdown", servers[i].shutdown(LONG)))
                             .isTrue();
-                    Patience.until("the others serve all", () -> answered.sum() > before + count);
+                    load.awaitAnswers("the others serve all", count);
+                    load.enter(RequestLoad.Phase.RETURNING);
                     RdmaServer next = serveOnThreads(port, busy);
                     servers[i] = next;
                     Patience.until("all are back", () -> next.connections().size() == count);
                 }
             }
         } finally {
-            stop.set(true);
+            load.end();
         }
-        running.forEach(each -> Patience.await("the last request", each));
-        assertThat(answered.sum()).isGreaterThan((long) count * rounds * servers.length);
+        assertThat(load.answered()).isGreaterThan((long) count * rounds * servers.length);
+        System.out.println("rolling update on " + provider() + " at " + host() + ", " + count + " clients, "
+                + (rate == 0 ? "all the load" : rate + " requests a second") + ", ms: " + load.describe());
         List<CompletableFuture<Void>> closing = new ArrayList<>();
         clients.forEach(client -> closing.add(client.closeAsync()));
         closing.forEach(each -> Patience.await("a client closing", each));
@@ -104,21 +105,5 @@ public abstract class RollingUpdateSuite extends ApiSuite {
 
     private RdmaServer serveOnThreads(int port, MessageHandler handler) {
         return RdmaServer.builder().group(group).virtualThreads(true).bind(host(), port, handler);
-    }
-
-    /** One request after the other, until one fails. */
-    private static void goOn(RdmaClient client, LongAdder answered, AtomicBoolean stop, CompletableFuture<Void> ended) {
-        client.request(new byte[64]).whenCompleteAsync((reply, failure) -> {
-            if (failure != null) {
-                ended.completeExceptionally(failure);
-                return;
-            }
-            answered.increment();
-            if (stop.get()) {
-                ended.complete(null);
-            } else {
-                goOn(client, answered, stop, ended);
-            }
-        });
     }
 }
