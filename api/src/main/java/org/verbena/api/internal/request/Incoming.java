@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +30,10 @@ public final class Incoming {
     private record BothWays(Headers received, Headers replied) {
         private static final BothWays NONE = new BothWays(Headers.NONE, Headers.NONE);
     }
+
+    /** Not an object of its own, since each request would have one more. */
+    private static final AtomicIntegerFieldUpdater<Incoming> STATE =
+            AtomicIntegerFieldUpdater.newUpdater(Incoming.class, "state");
 
     /** No handler has it. */
     private static final int ARRIVED = 0;
@@ -56,7 +60,7 @@ public final class Incoming {
     private volatile BothWays headers;
 
     /** Of a request: from {@link #ARRIVED} or {@link #BEGUN} to an end. */
-    private final AtomicInteger state = new AtomicInteger(ARRIVED);
+    private volatile int state; // ARRIVED
 
     /** Whether other threads may find it among the {@linkplain OpenRequests open ones}. Written by the loop. */
     private volatile boolean listed;
@@ -196,7 +200,7 @@ public final class Incoming {
             Throwable cause = failure;
             return answered
                     ? null
-                    : state.get() == CANCELLED
+                    : state == CANCELLED
                             ? cancellation("stream")
                             : cause == null ? new CancellationException("this end has refused the stream") : cause;
         }
@@ -334,7 +338,7 @@ public final class Incoming {
 
     /** Why a reply is not sent. The program's faults are logged, since few programs look at these futures. */
     private Future<Void> unanswerable() {
-        if (request && state.get() == CANCELLED) {
+        if (request && state == CANCELLED) {
             Promise<Void> failed = messenger.notifier().newPromise();
             return failed.setFailure(cancellation("reply"));
         }
@@ -428,7 +432,7 @@ public final class Incoming {
 
     /** Sends a refusal to the peer, because this end is leaving, unless a handler has begun. Returns whether it did. */
     boolean refuseLeaving() {
-        if (!state.compareAndSet(ARRIVED, OVER)) {
+        if (!STATE.compareAndSet(this, ARRIVED, OVER)) {
             return false;
         }
         messenger.outgoing().refusedLeaving(correlation);
@@ -438,7 +442,7 @@ public final class Incoming {
 
     /** The handler of a request begins, unless the request is over. */
     boolean begin() {
-        return state.compareAndSet(ARRIVED, BEGUN);
+        return STATE.compareAndSet(this, ARRIVED, BEGUN);
     }
 
     /** Nobody waits for the reply. Returns whether a handler was to begin, which it will not now. */
@@ -456,7 +460,7 @@ public final class Incoming {
 
     /** Whether nobody waits for the reply, although there is none. */
     public boolean isCancelled() {
-        int now = state.get();
+        int now = state;
         return now == CANCELLED || (request && now < OVER && (isExpired() || messenger.isGone()));
     }
 
@@ -466,7 +470,7 @@ public final class Incoming {
             return;
         }
         Consumer<@Nullable Throwable> ifCancelled = cause -> {
-            if (state.get() == CANCELLED) {
+            if (state == CANCELLED) {
                 action.run();
             }
         };
@@ -511,9 +515,9 @@ public final class Incoming {
 
     /** Ends it, unless it has ended. Returns the state before. */
     private int end(int how) {
-        int before = state.get();
-        while (before < OVER && !state.compareAndSet(before, how)) {
-            before = state.get();
+        int before = state;
+        while (before < OVER && !STATE.compareAndSet(this, before, how)) {
+            before = state;
         }
         return before;
     }
@@ -566,7 +570,7 @@ public final class Incoming {
     }
 
     boolean isOver() {
-        return state.get() >= OVER;
+        return state >= OVER;
     }
 
     long correlation() {

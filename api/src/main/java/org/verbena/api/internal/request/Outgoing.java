@@ -16,7 +16,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
@@ -78,7 +78,7 @@ final class Outgoing {
      * @return done when the send has completed
      */
     Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
-        return send(kind, correlation, Frames.NO_TIME, payload, new Sent(Frames.HEADER_BYTES));
+        return send(kind, correlation, Frames.NO_TIME, payload, new Sent(this, Frames.HEADER_BYTES));
     }
 
     /** As {@link #send(int, long, ByteBuf)}, with a time behind the header. */
@@ -88,7 +88,7 @@ final class Outgoing {
                 correlation,
                 Frames.micros(timeNanos),
                 payload,
-                new Sent(Frames.HEADER_BYTES + Frames.TIME_BYTES));
+                new Sent(this, Frames.HEADER_BYTES + Frames.TIME_BYTES));
     }
 
     /**
@@ -98,7 +98,7 @@ final class Outgoing {
      * @return done when the send has completed
      */
     Future<Void> headedRequest(long correlation, long timeNanos, int flags, Headers headers, ByteBuf payload) {
-        Sent sent = new Sent(Frames.RESERVED_BYTES);
+        Sent sent = new Sent(this, Frames.RESERVED_BYTES);
         ByteBuf frame;
         try {
             frame = Frames.ofHeadedRequest(
@@ -147,7 +147,7 @@ final class Outgoing {
             messenger.requests().giveBack(bytes);
             return outcome;
         }
-        return send(Frames.MESSAGE, 0, Frames.NO_TIME, payload, new Counted(Frames.HEADER_BYTES, bytes));
+        return send(Frames.MESSAGE, 0, Frames.NO_TIME, payload, new Counted(this, Frames.HEADER_BYTES, bytes));
     }
 
     /**
@@ -162,7 +162,7 @@ final class Outgoing {
             frame.release();
             return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
         }
-        return context.writeAndFlush(frame, new Counted(Frames.HEADER_BYTES, bytes));
+        return context.writeAndFlush(frame, new Counted(this, Frames.HEADER_BYTES, bytes));
     }
 
     /**
@@ -180,7 +180,7 @@ final class Outgoing {
         }
         int bytes = headers.bytes() + (payload == null ? 0 : payload.readableBytes());
         limit.take(bytes);
-        Reply sent = new Reply(Frames.HEADER_BYTES + Headers.LENGTH_BYTES, bytes, correlation, arrivedNanos);
+        Reply sent = new Reply(this, Frames.HEADER_BYTES + Headers.LENGTH_BYTES, bytes, correlation, arrivedNanos);
         sent.addListener(sent);
         ByteBuf frame;
         try {
@@ -199,7 +199,7 @@ final class Outgoing {
      * @return done when the send has completed
      */
     Future<Void> write(int kind, long number, @Nullable ByteBuf payload) {
-        Sent sent = new Sent(Frames.HEADER_BYTES);
+        Sent sent = new Sent(this, Frames.HEADER_BYTES);
         ByteBuf frame = frameFor(sent, kind, number, Frames.NO_TIME, payload);
         return frame == null ? sent : context.write(frame, sent);
     }
@@ -225,7 +225,7 @@ final class Outgoing {
      */
     void streamEnd(long correlation, Headers headers) {
         limit.take(0);
-        Counted sent = new Counted(Frames.HEADER_BYTES, 0);
+        Counted sent = new Counted(this, Frames.HEADER_BYTES, 0);
         sent.addListener(done -> {
             if (!done.isSuccess()) {
                 replyFailed(correlation, done.cause());
@@ -244,7 +244,7 @@ final class Outgoing {
     private Future<Void> answer(int kind, long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
         int bytes = payload == null ? 0 : payload.readableBytes();
         limit.take(bytes);
-        Reply sent = new Reply(Frames.HEADER_BYTES, bytes, correlation, arrivedNanos);
+        Reply sent = new Reply(this, Frames.HEADER_BYTES, bytes, correlation, arrivedNanos);
         sent.addListener(sent);
         return send(kind, correlation, Frames.NO_TIME, payload, sent);
     }
@@ -361,11 +361,15 @@ final class Outgoing {
     }
 
     /** The future of a send; on a closed connection it fails with the reason why it is closed. */
-    private class Sent extends DefaultChannelPromise {
+    private static class Sent extends DefaultChannelPromise {
+        /** A field of its own, since each inner class of a hierarchy would add one. */
+        final Outgoing outgoing;
+
         private final int headerBytes;
 
-        Sent(int headerBytes) {
-            super(channel, notifier);
+        Sent(Outgoing outgoing, int headerBytes) {
+            super(outgoing.channel, outgoing.notifier);
+            this.outgoing = outgoing;
             this.headerBytes = headerBytes;
         }
 
@@ -378,7 +382,7 @@ final class Outgoing {
             boolean isClosed = cause instanceof ClosedChannelException
                     || cause instanceof RejectedExecutionException
                     || cause.getClass() == ConnectionException.class; // one end had closed, but the channel had not yet
-            return isClosed ? messenger.closed("send", cause) : cause;
+            return isClosed ? outgoing.messenger.closed("send", cause) : cause;
         }
 
         /** Called before its outcome becomes visible. May be called more than once. */
@@ -434,30 +438,36 @@ final class Outgoing {
     }
 
     /** The future of a message that counts while it waits: when the future is done, there is room again. */
-    private class Counted extends Sent {
-        private final int bytes;
-        private final AtomicBoolean counts = new AtomicBoolean(true);
+    private static class Counted extends Sent {
+        private static final AtomicIntegerFieldUpdater<Counted> COUNTED =
+                AtomicIntegerFieldUpdater.newUpdater(Counted.class, "counted");
 
-        Counted(int headerBytes, int bytes) {
-            super(headerBytes);
-            this.bytes = bytes;
+        private static final int NOTHING = -1;
+
+        /** The bytes that count, or {@link #NOTHING}. */
+        private volatile int counted;
+
+        Counted(Outgoing outgoing, int headerBytes, int bytes) {
+            super(outgoing, headerBytes);
+            counted = bytes;
         }
 
         @Override
         void ending() {
-            if (counts.getAndSet(false)) {
-                messenger.requests().giveBack(bytes);
+            int bytes = counted;
+            if (bytes != NOTHING && COUNTED.compareAndSet(this, bytes, NOTHING)) {
+                outgoing.messenger.requests().giveBack(bytes);
             }
         }
     }
 
     /** The future of a reply, whose request has taken its time when the reply is sent. It listens to itself. */
-    private final class Reply extends Counted implements ChannelFutureListener {
+    private static final class Reply extends Counted implements ChannelFutureListener {
         private final long correlation;
         private final long arrivedNanos;
 
-        Reply(int headerBytes, int bytes, long correlation, long arrivedNanos) {
-            super(headerBytes, bytes);
+        Reply(Outgoing outgoing, int headerBytes, int bytes, long correlation, long arrivedNanos) {
+            super(outgoing, headerBytes, bytes);
             this.correlation = correlation;
             this.arrivedNanos = arrivedNanos;
         }
@@ -465,12 +475,12 @@ final class Outgoing {
         @Override
         public void operationComplete(ChannelFuture same) {
             if (!isSuccess()) {
-                replyFailed(correlation, cause());
+                outgoing.replyFailed(correlation, cause());
                 return;
             }
-            ConnectionStat stat = port.stat();
-            if (stat != null && channel.eventLoop().inEventLoop()) {
-                stat.answered0(messenger.clock().nanoTime() - arrivedNanos);
+            ConnectionStat stat = outgoing.port.stat();
+            if (stat != null && channel().eventLoop().inEventLoop()) {
+                stat.answered0(outgoing.messenger.clock().nanoTime() - arrivedNanos);
             }
         }
     }

@@ -7,6 +7,7 @@ import io.netty.channel.Channel;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.FutureListener;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
@@ -100,7 +101,7 @@ public final class Requests {
             @Override
             void answer0(ByteBuf reply) {
                 if (!trySuccess(reply)) {
-                    lateReplies.increment();
+                    late();
                     reply.release();
                 }
             }
@@ -223,10 +224,10 @@ public final class Requests {
     }
 
     /**
-     * A request, which is the promise of its reply. The channel owns the message from the start, so cancelling the
-     * request releases nothing early.
+     * A request, which is the promise of its reply, and listens to its own send. The channel owns the message from the
+     * start, so cancelling the request releases nothing early.
      */
-    private abstract class Request<T> extends DefaultPromise<T> implements Runnable {
+    private abstract class Request<T> extends DefaultPromise<T> implements Runnable, FutureListener<Void> {
         private final @Nullable ByteBuf message;
 
         /** What counts against the limit. */
@@ -353,14 +354,23 @@ public final class Requests {
 
         /** Sends it, once it counts against the limit. */
         private void send0(ByteBuf payload, long timeNanos) {
-            post0(payload, timeNanos).addListener(sent -> {
-                giveBack(bytes);
-                if (!sent.isSuccess()) {
-                    forget0();
-                    Throwable cause = sent.cause();
-                    tryFailure(SendFailures.refusesOnlyIt(cause) ? cause : SendFailures.begun(channel, cause));
-                }
-            });
+            post0(payload, timeNanos).addListener(this);
+        }
+
+        /** It has been sent, or could not be. */
+        @Override
+        public void operationComplete(Future<Void> sent) {
+            giveBack(bytes);
+            if (!sent.isSuccess()) {
+                forget0();
+                Throwable cause = sent.cause();
+                tryFailure(SendFailures.refusesOnlyIt(cause) ? cause : SendFailures.begun(channel, cause));
+            }
+        }
+
+        /** Nobody waits for what has arrived. */
+        void late() {
+            lateReplies.increment();
         }
 
         /** The peer does not know it. */
@@ -437,7 +447,7 @@ public final class Requests {
             byte[] bytes = ByteBufUtil.getBytes(reply);
             reply.release();
             if (!trySuccess(of.apply(bytes))) {
-                lateReplies.increment();
+                late();
             }
         }
     }
@@ -489,7 +499,7 @@ public final class Requests {
                 return;
             }
             if (!trySuccess(value)) {
-                lateReplies.increment();
+                late();
                 ReferenceCountUtil.release(value);
             }
         }
