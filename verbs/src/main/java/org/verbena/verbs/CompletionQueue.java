@@ -199,14 +199,34 @@ public final class CompletionQueue extends VerbsObject {
      * @throws VerbsException the queue is broken
      */
     public int poll(WorkCompletions into) {
-        int count = pollsInUserSpace
-                ? VerbsOps.pollCq(pollFunction, nativeAddress(), into.capacity(), into.nativeAddress())
-                : VerbsOps.pollCqInKernel(pollFunction, nativeAddress(), into.capacity(), into.nativeAddress());
+        int count = call(into.nativeAddress(), into.capacity());
+        into.setCount(Math.max(0, count));
+        return checked(count);
+    }
+
+    /**
+     * Takes completions off the queue, as C's headers have them, into memory of the caller's. Does not allocate, and
+     * blocks as {@link #poll} does.
+     *
+     * @param completions address of {@code capacity} structs {@code ibv_wc}; a wrong one ends the JVM
+     * @param capacity the most to take, 0 or more
+     * @return how many there were; fewer than the capacity means that the queue was emptied
+     * @throws VerbsException the queue is broken
+     */
+    public int pollNative(long completions, int capacity) {
+        return checked(call(completions, Ranges.check("capacity", capacity, 0, Integer.MAX_VALUE)));
+    }
+
+    private int call(long completions, int capacity) {
+        return pollsInUserSpace
+                ? VerbsOps.pollCq(pollFunction, nativeAddress(), capacity, completions)
+                : VerbsOps.pollCqInKernel(pollFunction, nativeAddress(), capacity, completions);
+    }
+
+    private int checked(int count) {
         if (count < 0) {
-            into.setCount(0);
             throw Failures.failure("ibv_poll_cq", toString(), -count);
         }
-        into.setCount(count);
         return count;
     }
 

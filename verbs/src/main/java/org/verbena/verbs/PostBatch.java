@@ -327,6 +327,23 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, PacketBa
     }
 
     /**
+     * Gives the device work requests that the caller has laid out itself, as C's headers have them. What is staged here
+     * stays staged. Nothing is checked: a wrong address ends the JVM, and the device fails a wrong work request.
+     *
+     * @param first address of an {@code ibv_send_wr} or {@code ibv_recv_wr}; its {@code next} leads to those after it.
+     *     The device has copied what it accepted when this returns
+     * @return 0, or errno: ENOMEM (12) means that the queue is full; the device may have taken those before the refused
+     *     one
+     * @throws IllegalStateException the queue pair is closed
+     */
+    public final int tryPostNative(long first) {
+        long queue = owner.nativeAddress();
+        memory.set(CStruct.PTR, refusedAt, 0);
+        int result = post(postFunction, queue, first, base + refusedAt);
+        return result == 0 && memory.get(CStruct.PTR, refusedAt) == 0 ? 0 : errno(result);
+    }
+
+    /**
      * Calls the device.
      *
      * @param pointer the function
@@ -356,6 +373,11 @@ public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, PacketBa
             head = 0;
             tail = 0;
         }
+        return errno(result);
+    }
+
+    /** A positive errno for what a call returned that refused something. */
+    private static int errno(int result) {
         return switch (result) {
             case 0 -> Errno.ENOMEM;
             case -1 -> Errno.EIO;

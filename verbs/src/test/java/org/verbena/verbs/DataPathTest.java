@@ -20,6 +20,8 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.verbs.address.Gid;
 import org.verbena.verbs.address.GlobalRoute;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.IbvSendWr;
+import org.verbena.verbs.ffm.IbvWc;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
 import org.verbena.verbs.queue.QueuePairType;
@@ -367,6 +369,46 @@ class DataPathTest {
         assertThat(pollAll()).isEqualTo(DEPTH);
         sends.flush();
         assertThat(Stub.posted(Stub.postedCount() - 1).workRequestId()).isEqualTo(50);
+    }
+
+    @Test
+    void whatTheCallerLaidOutGoesToTheDeviceAndComesBack() {
+        MemorySegment own = arena.allocate(2 * IbvSendWr.SIZE, 8);
+        for (int i = 0; i < 2; i++) {
+            own.set(ValueLayout.JAVA_LONG, i * IbvSendWr.SIZE + IbvSendWr.WR_ID, 70 + i);
+            own.set(ValueLayout.JAVA_INT, i * IbvSendWr.SIZE + IbvSendWr.OPCODE, WorkRequestOpcode.SEND.value());
+            own.set(ValueLayout.JAVA_INT, i * IbvSendWr.SIZE + IbvSendWr.SEND_FLAGS, SendFlags.SIGNALED);
+        }
+        own.set(ValueLayout.JAVA_LONG, IbvSendWr.NEXT, own.address() + IbvSendWr.SIZE);
+        sends.send(72, SendFlags.SIGNALED);
+        assertThat(sends.tryPostNative(own.address())).isZero();
+        assertThat(sends.stagedWrs()).as("what is staged stays so").isOne();
+        assertThat(Stub.postedCount()).isEqualTo(2);
+        sends.flush();
+
+        MemorySegment taken = arena.allocate(2 * IbvWc.SIZE, 8);
+        assertThat(completions.pollNative(taken.address(), 0)).isZero();
+        assertThat(completions.pollNative(taken.address(), 2)).isEqualTo(2);
+        assertThat(taken.get(ValueLayout.JAVA_LONG, IbvWc.WR_ID)).isEqualTo(70);
+        assertThat(taken.get(ValueLayout.JAVA_LONG, IbvWc.SIZE + IbvWc.WR_ID)).isEqualTo(71);
+        assertThat(completions.pollNative(taken.address(), 2)).isOne();
+        assertThat(taken.get(ValueLayout.JAVA_LONG, IbvWc.WR_ID)).isEqualTo(72);
+        assertThatIllegalArgumentException().isThrownBy(() -> completions.pollNative(taken.address(), -1));
+
+        for (int refusal : new int[] {Stub.REFUSE_NEGATIVE, Stub.REFUSE_MINUS_ONE}) {
+            Stub.call("stub_refuse", refusal);
+            Stub.failNext("post_send", Errno.ENOTCONN);
+            assertThat(sends.tryPostNative(own.address()))
+                    .isEqualTo(refusal == Stub.REFUSE_NEGATIVE ? Errno.ENOTCONN : Errno.EIO);
+        }
+        Stub.call("stub_refuse", Stub.REFUSE_ZERO);
+        int last = 0;
+        for (int i = 0; i < DEPTH && last == 0; i++) {
+            last = sends.tryPostNative(own.address());
+        }
+        assertThat(last).isEqualTo(Errno.ENOMEM);
+        queuePair.close();
+        assertThatIllegalStateException().isThrownBy(() -> sends.tryPostNative(own.address()));
     }
 
     @Test
