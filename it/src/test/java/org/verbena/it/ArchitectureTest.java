@@ -51,6 +51,7 @@ class ArchitectureTest {
     private static final String API = "org.verbena.api..";
     private static final String TESTING = "org.verbena.testing..";
     private static final String DOCTOR = "org.verbena.doctor..";
+    private static final String DISNI = "org.verbena.disni..";
     private static final String GRPC = "org.verbena.grpc..";
     private static final String SAMPLES = "org.verbena.samples..";
     private static final String REACTOR = "org.verbena.reactor..";
@@ -114,6 +115,7 @@ class ArchitectureTest {
                 "api",
                 "testing",
                 "doctor",
+                "disni",
                 "grpc",
                 "reactor",
                 "rsocket",
@@ -137,6 +139,7 @@ class ArchitectureTest {
                 Arguments.of(TESTING, List.of(TRANSPORT, SPI, SOFTWARE)),
                 Arguments.of(API, CORE),
                 Arguments.of(DOCTOR, with(CORE, API, CM, VERBS)),
+                Arguments.of(DISNI, List.of(CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),
                 Arguments.of(REACTOR, with(CORE, API)),
                 Arguments.of(RSOCKET, with(CORE, API)),
@@ -236,6 +239,7 @@ class ArchitectureTest {
                 "transport.shm",
                 "api",
                 "doctor",
+                "disni",
                 "grpc",
                 "reactor",
                 "rsocket",

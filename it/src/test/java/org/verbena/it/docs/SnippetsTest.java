@@ -35,6 +35,7 @@ class SnippetsTest {
             "docs/running.md",
             "docs/rpc.md",
             "docs/frameworks.md",
+            "docs/moving.md",
             "docs/samples.md",
             "docs/observability.md");
 

@@ -1,0 +1,3 @@
+/** C's functions that only DiSNI wants. */
+@org.jspecify.annotations.NullMarked
+package org.verbena.disni.ffm;
