@@ -403,6 +403,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
             // to report. A claim waits for memory that what is written here may hold.
         }
+        if (outboundBridge.isWalkLong() && gathersFlushes0() && ((RdmaUnsafe) unsafe()).flushesSoon()) {
+            return;
+        }
         outboundBridge.handOverFlushed(outbound, open);
         send0(open);
     }
@@ -482,6 +485,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
         state = State.CONNECTING;
         return made;
+    }
+
+    /** Whether flushes may wait for the tasks that are queued, and for the end of a callback. */
+    boolean gathersFlushes0() {
+        return true;
     }
 
     /** The connection, for an operation that goes out after everything flushed so far. */
@@ -625,6 +633,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private final class RdmaUnsafe extends AbstractUnsafe implements AcceptedUnsafe {
         private boolean inFlush;
         private boolean flushesAgain;
+        private final Runnable flushGathered = this::flushGathered;
+        private boolean flushesSoon;
+        private boolean flushesGathered;
 
         @Override
         public @Nullable RdmaProvider acceptedFrom() {
@@ -702,6 +713,25 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
         void flushAgain0() {
             flush0();
+        }
+
+        /** Whether a flush follows behind the tasks that are queued now, once for all until then. */
+        boolean flushesSoon() {
+            if (!flushesSoon && !flushesGathered) {
+                flushesSoon = true;
+                eventLoop().execute(flushGathered);
+            }
+            return flushesSoon;
+        }
+
+        private void flushGathered() {
+            flushesSoon = false;
+            flushesGathered = true;
+            try {
+                AbstractRdmaChannel.this.flushAgain0();
+            } finally {
+                flushesGathered = false;
+            }
         }
 
         void closeNow(@Nullable Throwable cause) {

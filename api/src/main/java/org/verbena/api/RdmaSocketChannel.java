@@ -278,6 +278,11 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
         open.flushNow();
     }
 
+    @Override
+    boolean gathersFlushes0() {
+        return false;
+    }
+
     // ---- failures
 
     @Override

@@ -122,6 +122,31 @@ public abstract class FramesPerMessageSuite {
         }
     }
 
+    /** As threads outside the loop do: while messages are under way, those of the tasks that are queued go together. */
+    @Test
+    void messagesThatTasksFlushOneByOneShareFrames() throws Exception {
+        int messages = 1000;
+        Queue<Channel> accepted = new ConcurrentLinkedQueue<>();
+        Requests requests = new Requests(0);
+        try (RdmaEventLoopGroup servers = new RdmaEventLoopGroup(provider(), 1);
+                RdmaEventLoopGroup clients = new RdmaEventLoopGroup(provider(), 1)) {
+            Channel channel = connect(servers, clients, accepted, requests);
+            List<Channel> sender = List.of(channel);
+            long framesBefore = frames(sender, List.of());
+            channel.eventLoop().execute(() -> {
+                for (int i = 0; i < messages; i++) {
+                    channel.eventLoop().execute(() -> Requests.send(channel));
+                }
+            });
+            Patience.until("all replies", () -> requests.replies.get() == messages);
+            long frames = frames(sender, List.of()) - framesBefore;
+            System.out.printf(
+                    "%s, %d messages flushed one by one: %.3f frames a message%n",
+                    provider(), messages, (double) frames / messages);
+            assertThat(frames).isBetween(1L, (long) (MOST_FRAMES_TOGETHER * messages));
+        }
+    }
+
     /** So the processor's caches have it: the receive that was posted last takes the next message. */
     @Test
     void messagesOneAtATimeComeInTheSameMemory() throws Exception {

@@ -60,6 +60,9 @@ public final class OutboundBridge {
     /** The flag of a {@code ChannelOutboundBuffer} for credits that have run out. */
     public static final int CREDIT_FLAG = 1;
 
+    /** A walk past this many messages costs about as much as a task of the loop. */
+    private static final int LONG_WALK = 16;
+
     private final Host host;
     private final OperationCallback onSent = this::onSent0;
     private final ChannelOutboundBuffer.MessageProcessor handOver = this::handOver0;
@@ -88,6 +91,14 @@ public final class OutboundBridge {
     public OutboundBridge(Host host) {
         this.host = host;
         files = new FileSender(host, this::countOutcome);
+    }
+
+    /**
+     * Whether the next hand-over has to walk past many messages that have no outcome yet. A flush of each message costs
+     * such a walk each time: what is flushed soon after is better handed over with it.
+     */
+    public boolean isWalkLong() {
+        return handedOver >= LONG_WALK;
     }
 
     /** Hands over as much of what was flushed as possible without waiting. */
