@@ -4,12 +4,12 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -20,12 +20,12 @@ import java.util.List;
 final class EventLog {
     private EventLog() {}
 
-    /** Writes events; from any thread. */
+    /** Writes events; from any thread, interrupted ones included, at whose write a channel would close. */
     static final class Writer implements AutoCloseable {
-        private final SeekableByteChannel file;
+        private final FileOutputStream file;
 
         Writer(Path path) throws IOException {
-            this.file = Files.newByteChannel(path, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            this.file = new FileOutputStream(path.toFile(), true);
         }
 
         synchronized void write(LabEvent event) throws IOException {
@@ -33,11 +33,9 @@ final class EventLog {
             DataOutputStream out = new DataOutputStream(record);
             out.writeInt(0);
             event.writeTo(out);
-            ByteBuffer bytes = ByteBuffer.wrap(record.toByteArray());
-            bytes.putInt(0, bytes.capacity() - Integer.BYTES);
-            while (bytes.hasRemaining()) {
-                file.write(bytes);
-            }
+            byte[] bytes = record.toByteArray();
+            ByteBuffer.wrap(bytes).putInt(0, bytes.length - Integer.BYTES);
+            file.write(bytes);
         }
 
         @Override

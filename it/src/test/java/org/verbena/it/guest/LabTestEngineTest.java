@@ -106,6 +106,16 @@ class LabTestEngineTest {
                 .contains("Hangs.hangs(");
     }
 
+    /** A test that is interrupted at its time limit is reported as any other, and those after it run. */
+    @Test
+    void whatAnInterruptedThreadPrintsEndsNoGuest() throws IOException {
+        EngineExecutionResults results = run(LabMode.REQUIRE, new JvmGuest(), selectClass(IsInterrupted.class));
+        assertThat(outcomes(results))
+                .containsExactlyInAnyOrderEntriesOf(Map.of("aPrints()", "SUCCESSFUL", "bComesAfter()", "SUCCESSFUL"));
+        assertThat(output.resolve("reports").resolve(IsInterrupted.class.getName() + "-output.txt"))
+                .hasContent("this is printed");
+    }
+
     @Test
     void whatAClassPrintsIsBesideItsReport() throws IOException {
         run(LabMode.REQUIRE, new JvmGuest(), selectClass(Passes.class));
@@ -425,6 +435,22 @@ class LabTestEngineTest {
 
         @Test
         void cComesAfter() {}
+    }
+
+    @Tag("lab")
+    @TestMethodOrder(MethodOrderer.MethodName.class)
+    static class IsInterrupted {
+        @Test
+        void aPrints() {
+            Thread.currentThread().interrupt();
+            System.out.println("this is printed");
+            if (!Thread.interrupted()) {
+                throw new IllegalStateException("it is not interrupted any more");
+            }
+        }
+
+        @Test
+        void bComesAfter() {}
     }
 
     @Tag("lab")
