@@ -12,6 +12,7 @@ import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -55,6 +56,16 @@ public abstract class ApiSuite {
     /** Where servers listen and clients connect to. */
     protected String host() {
         return "127.0.0.1";
+    }
+
+    /** How many times longer than a host this machine takes for what a test gives little time. */
+    protected int slowness() {
+        return 1;
+    }
+
+    /** A time that is short, but enough for a request to arrive, or for a reply. */
+    protected final Duration brief(int millis) {
+        return Duration.ofMillis((long) millis * slowness());
     }
 
     @BeforeEach

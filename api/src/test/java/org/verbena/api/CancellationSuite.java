@@ -78,7 +78,7 @@ public abstract class CancellationSuite extends ApiSuite {
             try (RdmaServer server = serve(virtual)) {
                 for (int how = 0; how < 4; how++) {
                     RdmaClient client = client(server);
-                    Duration timeout = how == 2 ? Duration.ofMillis(50) : LONG;
+                    Duration timeout = how == 2 ? brief(50) : LONG;
                     CompletableFuture<byte[]> answered = client.request(new byte[] {1});
                     Held first = Patience.take("the first request", held);
                     CompletableFuture<byte[]> bytes = new CompletableFuture<>();

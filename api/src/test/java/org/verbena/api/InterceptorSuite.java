@@ -307,7 +307,7 @@ public abstract class InterceptorSuite extends ApiSuite {
                 });
                 RdmaClient client = client().connect(host(), front.port())) {
             long before = between.channel().statistics().messagesSent();
-            CompletableFuture<byte[]> request = client.request(new byte[1], Duration.ofMillis(50));
+            CompletableFuture<byte[]> request = client.request(new byte[1], brief(50));
             assertThat(failure("the request", request)).isInstanceOf(RequestException.TimedOut.class);
             assertThat(failure("the backend's", asked)).isInstanceOf(RequestException.TimedOut.class);
             assertThat(between.channel().statistics().messagesSent()).isEqualTo(before);

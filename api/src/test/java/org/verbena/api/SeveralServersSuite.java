@@ -521,7 +521,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
                 RdmaClient client = builder()
                         .target(targetOf(slow, fast))
                         .idempotent(true)
-                        .hedgeAfter(Duration.ofMillis(5))
+                        .hedgeAfter(brief(5))
                         .connect()) {
             awaitUse(client, slow, fast);
             slow.silent.set(true);
@@ -549,7 +549,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
                 Named fast = new Named();
                 RdmaClient client = builder()
                         .target(targetOf(slow, fast))
-                        .hedgeAfter(Duration.ofMillis(5))
+                        .hedgeAfter(brief(5))
                         .connect()) {
             awaitUse(client, slow, fast);
             slow.silent.set(true);
@@ -574,7 +574,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
                         .backOff(Duration.ofSeconds(10), Duration.ofSeconds(20))
                         .target(targetOf(dead, good))
                         .idempotent(true)
-                        .hedgeAfter(Duration.ofMillis(50))
+                        .hedgeAfter(brief(50))
                         .requestTimeout(Duration.ofMinutes(5))
                         .connect()) {
             awaitUse(client, dead, good);
@@ -661,7 +661,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
                 RdmaServer dead = RdmaServer.builder().group(group).bind(host(), 0, SILENT);
                 RdmaClient client = builder()
                         .target(Target.of(List.of(good.address(), dead.localAddress())))
-                        .requestTimeout(Duration.ofMillis(20))
+                        .requestTimeout(brief(20))
                         .connect()) {
             awaitAll(good);
             Patience.until("both", () -> !dead.connections().isEmpty());
@@ -703,7 +703,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
             slow.silent.set(true);
             slow.handled.set(0);
             for (int i = 0; i < requests; i++) {
-                CompletableFuture<byte[]> request = outer.request(new byte[1], Duration.ofMillis(20));
+                CompletableFuture<byte[]> request = outer.request(new byte[1], brief(20));
                 Patience.until("an outcome", request::isDone);
             }
             assertThat(slow.handled).hasValueGreaterThan(requests / 5);

@@ -428,7 +428,7 @@ public abstract class ShutdownSuite extends ApiSuite {
             RdmaServer server = (own ? builder.provider(provider()) : builder.group(group))
                     .bind(host(), 0, (exchange, message) -> arrived.set(true));
             try (RdmaClient client = client(server)) {
-                CompletableFuture<byte[]> request = client.request(new byte[1], Duration.ofMillis(500));
+                CompletableFuture<byte[]> request = client.request(new byte[1], brief(500));
                 Patience.until("it has arrived", arrived::get);
                 CompletableFuture<Boolean> stopping = server.shutdown(LONG);
                 server.close();
