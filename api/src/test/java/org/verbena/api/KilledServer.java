@@ -7,11 +7,13 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
+import org.verbena.transport.spi.Patience;
 
 /**
  * A server in a process that will be killed. It notes the number of each request in a file before it does anything
@@ -23,12 +25,12 @@ final class KilledServer {
 
     private static final String READY = "killed server is ready";
 
-    /** Work that takes no processor, so that requests are under way at any time. */
-    private static final long WORK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
-
     final int port;
     private final Path begun;
     private final Process process;
+
+    /** Completed with its last line, null, if it ends before it listens. */
+    private final CompletableFuture<String> ready;
 
     /** What was read of the file. */
     private final Map<Long, Integer> all = new HashMap<>();
@@ -39,23 +41,43 @@ final class KilledServer {
         this.port = port;
         this.begun = begun;
         this.process = process;
+        ready = CompletableFuture.supplyAsync(
+                this::readUntilReady, task -> Thread.ofPlatform().daemon().start(task));
     }
 
-    /** Starts one, which may not listen yet. */
-    static KilledServer start(String provider, String host, int port, Path begun) throws IOException {
+    /**
+     * Starts one, which may not listen yet.
+     *
+     * @param work how long each request takes, without the processor
+     */
+    static KilledServer start(String provider, String host, int port, Path begun, Duration work) throws IOException {
         Files.createFile(begun);
         Process process = TrafficPeer.java(
-                List.of("-Xmx256m"), KilledServer.class, provider, host, String.valueOf(port), begun.toString());
+                List.of("-Xmx256m"),
+                KilledServer.class,
+                provider,
+                host,
+                String.valueOf(port),
+                begun.toString(),
+                String.valueOf(work.toNanos()));
         return new KilledServer(port, begun, process);
     }
 
-    /** Waits until it listens. */
-    void awaitReady() throws IOException {
-        String line = process.inputReader().readLine();
-        while (line != null && !line.equals(READY)) {
-            line = process.inputReader().readLine();
+    private String readUntilReady() {
+        try {
+            String line = process.inputReader().readLine();
+            while (line != null && !line.equals(READY)) {
+                line = process.inputReader().readLine();
+            }
+            return line;
+        } catch (IOException unreadable) {
+            throw new UncheckedIOException(unreadable);
         }
-        if (line == null) {
+    }
+
+    /** Waits until it listens. */
+    void awaitReady() {
+        if (Patience.await("the server listens", ready) == null) {
             throw new AssertionError("the server has ended before it listened");
         }
     }
@@ -92,6 +114,7 @@ final class KilledServer {
     /** The process. It ends when its parent does. */
     public static void main(String... arguments) throws IOException {
         int port = Integer.parseInt(arguments[2]);
+        long workNanos = Long.parseLong(arguments[4]);
         FileChannel begun =
                 FileChannel.open(Path.of(arguments[3]), StandardOpenOption.WRITE, StandardOpenOption.APPEND);
         RdmaServer.builder()
@@ -102,7 +125,7 @@ final class KilledServer {
                     ByteBuffer request = ByteBuffer.wrap(message);
                     begun.write(request.slice(0, Long.BYTES));
                     if (request.getInt(Long.BYTES) != port) {
-                        LockSupport.parkNanos(WORK_NANOS);
+                        LockSupport.parkNanos(workNanos);
                         exchange.reply(message);
                     }
                 }));

@@ -42,13 +42,23 @@ public abstract class KilledServersSuite extends ApiSuite {
         return 2;
     }
 
+    /** How often one is killed in the full run. */
+    protected int manyKills() {
+        return 2 * SERVERS;
+    }
+
+    /** For a request, so that some are under way at any time, and a machine that is slow has time for a new server. */
+    private Duration work() {
+        return brief(1);
+    }
+
     private RdmaClient client(boolean idempotent, List<InetSocketAddress> servers) {
         RdmaClient client = RdmaClient.builder()
                 .group(group)
                 .target(Target.of(servers))
                 .idempotent(idempotent)
                 .requestTimeout(LONG)
-                .backOff(Duration.ofMillis(5), Duration.ofMillis(100))
+                .backOff(brief(5), brief(100))
                 .start();
         // Which tries again: servers that are new in a slow guest may take longer than siw gives a connection.
         Patience.await("it is ready", client.whenReady());
@@ -105,7 +115,7 @@ public abstract class KilledServersSuite extends ApiSuite {
     @Test
     @Tag("full")
     void onlyWhatIsUnderWayFailsEachTime(@TempDir Path folder) throws Exception {
-        kill(2 * SERVERS, folder);
+        kill(manyKills(), folder);
     }
 
     private void kill(int kills, Path folder) throws Exception {
@@ -117,9 +127,6 @@ public abstract class KilledServersSuite extends ApiSuite {
             for (int i = 0; i < SERVERS; i++) {
                 servers[i] = start(lastingPort(), folder, started);
                 addresses.add(new InetSocketAddress(host(), servers[i].port));
-            }
-            for (KilledServer each : servers) {
-                each.awaitReady();
             }
             List<Sender> once = new ArrayList<>();
             List<Sender> again = new ArrayList<>();
@@ -142,7 +149,6 @@ public abstract class KilledServersSuite extends ApiSuite {
                 Patience.until("the others serve", () -> answered.sum() > before + once.size() + again.size());
                 KilledServer next = start(victim.port, folder, started);
                 servers[kill % SERVERS] = next;
-                next.awaitReady();
                 Patience.until("it is used again", next::isUsed);
             }
             isEnding = true;
@@ -167,8 +173,10 @@ public abstract class KilledServersSuite extends ApiSuite {
     }
 
     private KilledServer start(int port, Path folder, List<KilledServer> started) throws IOException {
-        KilledServer server = KilledServer.start(provider(), host(), port, folder.resolve("begun-" + started.size()));
+        KilledServer server =
+                KilledServer.start(provider(), host(), port, folder.resolve("begun-" + started.size()), work());
         started.add(server);
+        server.awaitReady();
         return server;
     }
 

@@ -112,6 +112,21 @@ class ClientsAndServersOnRxeTest {
         protected String host() {
             return device().address();
         }
+
+        @Override
+        protected int slowness() {
+            return SLOWNESS;
+        }
+
+        @Override
+        protected int clients() {
+            return 1;
+        }
+
+        @Override
+        protected int manyKills() {
+            return 2;
+        }
     }
 
     @Nested
