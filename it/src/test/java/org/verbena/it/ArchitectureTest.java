@@ -54,6 +54,7 @@ class ArchitectureTest {
     private static final String DISNI = "org.verbena.disni..";
     private static final String GRPC = "org.verbena.grpc..";
     private static final String SAMPLES = "org.verbena.samples..";
+    private static final String JGROUPS = "org.verbena.jgroups..";
     private static final String REACTOR = "org.verbena.reactor..";
     private static final String RSOCKET = "org.verbena.rsocket..";
     private static final String SOCKETS = "org.verbena.sockets..";
@@ -117,6 +118,7 @@ class ArchitectureTest {
                 "doctor",
                 "disni",
                 "grpc",
+                "jgroups",
                 "reactor",
                 "rsocket",
                 "sockets",
@@ -141,6 +143,7 @@ class ArchitectureTest {
                 Arguments.of(DOCTOR, with(CORE, API, CM, VERBS)),
                 Arguments.of(DISNI, List.of(CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),
+                Arguments.of(JGROUPS, with(CORE, API)),
                 Arguments.of(REACTOR, with(CORE, API)),
                 Arguments.of(RSOCKET, with(CORE, API)),
                 Arguments.of(SOCKETS, with(CORE, API)),
@@ -241,6 +244,7 @@ class ArchitectureTest {
                 "doctor",
                 "disni",
                 "grpc",
+                "jgroups",
                 "reactor",
                 "rsocket",
                 "sockets",

@@ -29,6 +29,7 @@ final class Javadoc {
             Map.entry("org.verbena.api", "api"),
             Map.entry("org.verbena.testing", "testing"),
             Map.entry("org.verbena.grpc", "adapters/grpc"),
+            Map.entry("org.verbena.jgroups", "adapters/jgroups"),
             Map.entry("org.verbena.reactor", "adapters/reactor"),
             Map.entry("org.verbena.rsocket", "adapters/rsocket"),
             Map.entry("org.verbena.doctor", "doctor"),

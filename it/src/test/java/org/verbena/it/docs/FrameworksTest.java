@@ -59,6 +59,11 @@ class FrameworksTest {
                             check(accepted.getInputStream().read() == 7);
                         }
                         """),
+                Arguments.of("JGroups", "", """
+                        cluster.connect("cluster");
+                        check(cluster.getView().size() == 1);
+                        cluster.close();
+                        """),
                 Arguments.of("RSocket", "", """
                         check(client.requestResponse(io.rsocket.util.DefaultPayload.create("hello"))
                                 .block().getDataUtf8().equals("hello"));

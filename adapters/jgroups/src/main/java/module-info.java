@@ -1,0 +1,13 @@
+/** JGroups over RDMA. */
+@org.jspecify.annotations.NullMarked
+module org.verbena.jgroups {
+    requires static org.jspecify;
+    requires transitive org.jgroups;
+    requires transitive org.verbena.api;
+
+    exports org.verbena.jgroups;
+
+    // JGroups sets the attributes of its XML by reflection.
+    opens org.verbena.jgroups to
+            org.jgroups;
+}

@@ -1,0 +1,9 @@
+package org.verbena.jgroups;
+
+/** Members' connections in shared memory. */
+class ShmPeerConnectionsTest extends PeerConnectionsSuite {
+    @Override
+    String provider() {
+        return "shm";
+    }
+}
