@@ -55,6 +55,7 @@ class ArchitectureTest {
     private static final String GRPC = "org.verbena.grpc..";
     private static final String SAMPLES = "org.verbena.samples..";
     private static final String JGROUPS = "org.verbena.jgroups..";
+    private static final String RATIS = "org.verbena.ratis..";
     private static final String REACTOR = "org.verbena.reactor..";
     private static final String RSOCKET = "org.verbena.rsocket..";
     private static final String SOCKETS = "org.verbena.sockets..";
@@ -119,6 +120,7 @@ class ArchitectureTest {
                 "disni",
                 "grpc",
                 "jgroups",
+                "ratis",
                 "reactor",
                 "rsocket",
                 "sockets",
@@ -144,6 +146,7 @@ class ArchitectureTest {
                 Arguments.of(DISNI, List.of(CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),
                 Arguments.of(JGROUPS, with(CORE, API)),
+                Arguments.of(RATIS, with(CORE, API)),
                 Arguments.of(REACTOR, with(CORE, API)),
                 Arguments.of(RSOCKET, with(CORE, API)),
                 Arguments.of(SOCKETS, with(CORE, API)),
@@ -245,6 +248,7 @@ class ArchitectureTest {
                 "disni",
                 "grpc",
                 "jgroups",
+                "ratis",
                 "reactor",
                 "rsocket",
                 "sockets",

@@ -71,6 +71,19 @@ class FrameworksTest {
                         client.onClose().block();
                         server.dispose();
                         """),
+                Arguments.of("Apache Ratis", """
+                        static org.apache.ratis.protocol.RaftGroupId groupId =
+                                org.apache.ratis.protocol.RaftGroupId.randomId();
+                        static org.apache.ratis.statemachine.StateMachine machine =
+                                new org.apache.ratis.statemachine.impl.BaseStateMachine();
+                        static java.io.File folder = org.assertj.core.util.Files.newTemporaryFolder();
+                        """, """
+                        server.start();
+                        check(client.io().send(org.apache.ratis.protocol.Message.valueOf("hello")).isSuccess());
+                        client.close();
+                        server.close();
+                        org.apache.ratis.util.FileUtils.deleteFully(folder);
+                        """),
                 Arguments.of(ARROW, """
                         static org.apache.arrow.memory.BufferAllocator memory =
                                 new org.apache.arrow.memory.RootAllocator();

@@ -56,6 +56,9 @@ class SnippetsTest {
                 static java.io.File privateKey;
                 static java.io.File authorities;
                 static byte[] secret;
+                static java.io.File folder;
+                static org.apache.ratis.protocol.RaftGroupId groupId;
+                static org.apache.ratis.statemachine.StateMachine machine;
                 static org.verbena.api.MessageHandler handler;
                 %s
                 static void run() throws Exception {
