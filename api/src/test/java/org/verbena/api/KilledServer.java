@@ -25,6 +25,9 @@ final class KilledServer {
 
     private static final String READY = "killed server is ready";
 
+    /** A JVM that starts needs a minute and more of an emulated processor, and gets a part of it. */
+    private static final Duration START_LIMIT = Patience.LIMIT.multipliedBy(4);
+
     final int port;
     private final Path begun;
     private final Process process;
@@ -77,7 +80,7 @@ final class KilledServer {
 
     /** Waits until it listens. */
     void awaitReady() {
-        if (Patience.await("the server listens", ready) == null) {
+        if (Patience.await("the server listens", ready, START_LIMIT) == null) {
             throw new AssertionError("the server has ended before it listened");
         }
     }

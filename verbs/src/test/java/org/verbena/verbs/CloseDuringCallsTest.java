@@ -27,7 +27,7 @@ class CloseDuringCallsTest {
 
     /** Posting and polling: of the thread that closes, as their documentation says. */
     private static final Map<Class<?>, Set<String>> DATA_PATH = Map.of(
-            CompletionQueue.class, Set.of("poll", "requestNotify"),
+            CompletionQueue.class, Set.of("poll", "pollNative", "requestNotify"),
             CompletionChannel.class, Set.of("takeEvent"),
             MemoryWindow.class, Set.of("bind"));
 

@@ -36,6 +36,9 @@ class ClientsAndServersOnRxeTest {
     /** Times of some ten milliseconds become a second: a class that is loaded meanwhile takes as long. */
     private static final int SLOWNESS = 20;
 
+    /** In seconds, for tests that start several JVMs or whole groups of servers. */
+    private static final int LIMIT_OF_PROCESSES = 1200;
+
     {
         // Recording every access to every buffer is too slow for the guest.
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.SIMPLE);
@@ -66,6 +69,7 @@ class ClientsAndServersOnRxeTest {
     }
 
     @Nested
+    @Timeout(LIMIT_OF_PROCESSES)
     class RollingUpdates extends RollingUpdateSuite {
         @Override
         protected String provider() {
@@ -102,6 +106,7 @@ class ClientsAndServersOnRxeTest {
     }
 
     @Nested
+    @Timeout(LIMIT_OF_PROCESSES)
     class KilledServers extends KilledServersSuite {
         @Override
         protected String provider() {

@@ -30,10 +30,23 @@ public final class Patience {
      * @return its value
      */
     public static <T> T await(String what, Future<T> future) {
+        return await(what, future, LIMIT);
+    }
+
+    /**
+     * As {@link #await(String, Future)}, with a limit of its own.
+     *
+     * @param what for the message
+     * @param future what to wait for
+     * @param limit how long at most
+     * @param <T> of its value
+     * @return its value
+     */
+    public static <T> T await(String what, Future<T> future, Duration limit) {
         try {
-            return future.get(LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+            return future.get(limit.toMillis(), TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
-            throw new AssertionError("waited " + LIMIT + " for: " + what, e);
+            throw new AssertionError("waited " + limit + " for: " + what, e);
         } catch (ExecutionException e) {
             if (e.getCause() instanceof RuntimeException cause) {
                 throw cause;
