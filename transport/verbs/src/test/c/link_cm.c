@@ -93,7 +93,10 @@ static void reject_linked(struct stub_id *id, const void *data, int bytes)
 	unlink_ids(id);
 }
 
-/* rdma_disconnect takes the own queue pair to its error state (librdmacm/cma.c, ucma_shutdown); TCP's end reaches both. */
+/*
+ * rdma_disconnect takes the own queue pair to its error state (librdmacm/cma.c, ucma_shutdown). TCP's end reaches both;
+ * with RoCE's messages the one that left first is told when the other has left too, or is destroyed.
+ */
 static void disconnect_linked(struct stub_id *id)
 {
 	struct stub_id *other = id->peer;
@@ -101,10 +104,16 @@ static void disconnect_linked(struct stub_id *id)
 
 	if (own)
 		break_off(own);
-	if (other && id->established) {
-		if (its && goes_by_tcp(&id->base))
-			break_off(its);
-		tell(&id->base, RDMA_CM_EVENT_DISCONNECTED, 0);
+	if (other && id->established && !id->leaving) {
+		if (goes_by_tcp(&id->base)) {
+			if (its)
+				break_off(its);
+			tell(&id->base, RDMA_CM_EVENT_DISCONNECTED, 0);
+		} else if (!other->leaving) {
+			id->leaving = 1;
+			tell(&other->base, RDMA_CM_EVENT_DISCONNECTED, 0);
+			return;
+		}
 		tell(&other->base, RDMA_CM_EVENT_DISCONNECTED, 0);
 		unlink_ids(id);
 	}
@@ -119,7 +128,8 @@ static void leave(struct rdma_cm_id *id)
 	if (other && own->established) {
 		if (its && goes_by_tcp(id))
 			break_off(its);
-		tell(&other->base, RDMA_CM_EVENT_DISCONNECTED, 0);
+		if (!own->leaving)
+			tell(&other->base, RDMA_CM_EVENT_DISCONNECTED, 0);
 	} else if (other) {
 		refuse(other, 28, NULL); /* IB_CM_REJ_CONSUMER_DEFINED */
 	}

@@ -242,7 +242,7 @@ struct stub_qp {
 	int rnr_retries;
 };
 /* An id: whether it is bound, and, where they are linked, the other end's id until the end, and the queue pair. */
-struct stub_id { struct rdma_cm_id base; int bound, established; struct stub_id *peer; uint32_t number; int rnr_retries; };
+struct stub_id { struct rdma_cm_id base; int bound, established, leaving; struct stub_id *peer; uint32_t number; int rnr_retries; };
 
 /*
  * Adapter families. What each does is from the sources of rdma-core 65 (providers/NAME) and, for limits that only the kernel knows, of

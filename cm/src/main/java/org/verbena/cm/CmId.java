@@ -351,8 +351,9 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Accepts a connection request; {@link CmEventType#ESTABLISHED} or an error event follows. A datagram lookup is
-     * answered, and nothing follows.
+     * Accepts a connection request; {@link CmEventType#ESTABLISHED} or an error event follows. On InfiniBand and RoCE
+     * it follows when the peer has taken its own {@link CmEventType#ESTABLISHED} from its event channel: a thread that
+     * serves both ends waits for the other one's first. A datagram lookup is answered, and nothing follows.
      *
      * @param parameters what to answer
      * @throws CmException EINVAL if it is not the id of a request or the device cannot have so many reads

@@ -53,12 +53,16 @@ import org.verbena.transport.spi.Patience;
  * DiSNI and DaRPC as Maven Central has them, without {@code libdisni.so}: what DiSNI's examples do, which are not there
  * (ReadServer and its client, SendRecvServer, VerbsServer), and DaRPC's own example.
  */
-@Timeout(240)
+@Timeout(value = 240, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // DiSNI's calls do not see an interrupt
 public abstract class DisniSuite {
     /** How long DiSNI's threads wait before they look whether they shall end. */
     private static final int TURN_MILLIS = 100;
 
     private static final int CONNECT_MILLIS = 10_000;
+
+    /** In a lab's guest the other end may be slow, but less than the 100 s after which RoCE's CM gives up an answer. */
+    private static final int EVENT_MILLIS = (int) Patience.LIMIT.toMillis();
+
     private static final int SUCCESS = 0;
 
     /** An address of the device. */
@@ -242,10 +246,11 @@ public abstract class DisniSuite {
         IbvWC next() throws IOException {
             int taken = poll.execute().getPolls();
             while (taken == 0) {
-                if (channel.getCqEvent(queue, CONNECT_MILLIS)) {
-                    queue.ackEvents(1);
-                    queue.reqNotification(false).execute().free();
-                }
+                assertThat(channel.getCqEvent(queue, EVENT_MILLIS))
+                        .as("a completion's event")
+                        .isTrue();
+                queue.ackEvents(1);
+                queue.reqNotification(false).execute().free();
                 taken = poll.execute().getPolls();
             }
             assertThat(taken).isEqualTo(1);
@@ -265,7 +270,8 @@ public abstract class DisniSuite {
     }
 
     private static RdmaCmEvent next(RdmaEventChannel channel, EventType type) throws IOException {
-        RdmaCmEvent event = channel.getCmEvent(-1);
+        RdmaCmEvent event = channel.getCmEvent(EVENT_MILLIS);
+        assertThat(event).as("%s within %d ms", type, EVENT_MILLIS).isNotNull();
         assertThat(event.getEvent()).isEqualTo(type.ordinal());
         event.ackEvent();
         return event;
@@ -310,8 +316,9 @@ public abstract class DisniSuite {
                 .execute()
                 .free();
         server.accept(parameters);
-        next(serverEvents, EventType.RDMA_CM_EVENT_ESTABLISHED);
+        // The client first: on RoCE its library takes the answer, and tells the server so, when it is asked for events.
         next(clientEvents, EventType.RDMA_CM_EVENT_ESTABLISHED);
+        next(serverEvents, EventType.RDMA_CM_EVENT_ESTABLISHED);
         assertThat(client.getDestination()).isEqualTo(address);
         assertThat(server.getDestination()).isEqualTo(client.getSource());
 
@@ -326,8 +333,9 @@ public abstract class DisniSuite {
         assertThat(get(received, 0, 5)).isEqualTo("verbs");
 
         client.disconnect();
-        next(clientEvents, EventType.RDMA_CM_EVENT_DISCONNECTED);
         next(serverEvents, EventType.RDMA_CM_EVENT_DISCONNECTED);
+        server.disconnect(); // on RoCE the answer that the client's event waits for
+        next(clientEvents, EventType.RDMA_CM_EVENT_DISCONNECTED);
         client.destroyQP();
         server.destroyQP();
         sentMr.deregMr().execute().free();
