@@ -343,7 +343,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
                     .hasCauseInstanceOf(IllegalStateException.class);
             try (RdmaClient client = builder().target(target).start()) {
                 Patience.await("it is ready", client.whenReady());
-                assertThat(calls).hasValue(3);
+                assertThat(calls.get()).isGreaterThanOrEqualTo(3); // more if the first connection fails
             }
         }
     }

@@ -607,10 +607,7 @@ public final class Requests {
         }
     }
 
-    /**
-     * Makes sure that {@link #sweep0} runs no later than a given time. One task serves all requests, since nearly all
-     * are answered long before their timeout.
-     */
+    /** Sweeps by then. One task serves all requests, since nearly all are answered long before their timeout. */
     private void sweepBy0(long deadlineNanos, long nowNanos) {
         Future<?> scheduled = sweep;
         if (scheduled != null) {
