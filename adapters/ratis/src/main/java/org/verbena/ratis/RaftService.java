@@ -1,5 +1,6 @@
 package org.verbena.ratis;
 
+import java.io.IOException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -15,23 +16,28 @@ import org.apache.ratis.protocol.exceptions.StateMachineException;
 import org.apache.ratis.server.RaftServer;
 import org.apache.ratis.util.JavaUtils;
 import org.apache.ratis.util.function.CheckedFunction;
+import org.verbena.api.Exchange;
+import org.verbena.api.MethodHandler;
 import org.verbena.api.Methods;
 import org.verbena.api.service.Method;
 
 /**
- * What a server answers. The handlers of a connection run one after another, which gives a client's requests their
- * order, so none may wait: client requests are handed to Ratis and answered later, and what another server asks for, of
- * any group, runs on a virtual thread of its own.
+ * What a server answers. The handlers of a connection run one after another, in the order in which a client has sent
+ * its requests, so none may wait: client requests are handed to Ratis and answered later, those with a number in the
+ * {@linkplain RequestOrder order} of their numbers. What another server asks for, of any group, runs on a virtual
+ * thread of its own.
  */
 final class RaftService {
     private static final Executor VIRTUAL =
             task -> Thread.ofVirtual().name("verbena-ratis").start(task);
 
     private final RaftServer server;
+    private final WaitingLimit waitingLimit;
     private Methods methods = Methods.NONE;
 
     private RaftService(RaftServer server) {
         this.server = server;
+        waitingLimit = WaitingLimit.of(server.getProperties());
     }
 
     static Methods of(RaftServer server) {
@@ -42,10 +48,13 @@ final class RaftService {
         waiting(RaftMethods.VOTE, server::requestVote);
         waiting(RaftMethods.INSTALL, server::installSnapshot);
         waiting(RaftMethods.ELECT, server::startLeaderElection);
-        add(RaftMethods.APPEND, it -> onThread(() -> server.appendEntriesAsync(it)));
-        add(RaftMethods.READ_INDEX, it -> onThread(() -> server.readIndexAsync(it)));
+        add(RaftMethods.APPEND, (exchange, it) -> onThread(() -> server.appendEntriesAsync(it)));
+        add(RaftMethods.READ_INDEX, (exchange, it) -> onThread(() -> server.readIndexAsync(it)));
 
-        client(RaftMethods.REQUEST, ClientProtoUtils::toRaftClientRequest, server::submitClientRequestAsync);
+        add(
+                RaftMethods.REQUEST,
+                (exchange, it) -> inOrder(exchange, ClientProtoUtils.toRaftClientRequest(it))
+                        .thenApply(ClientProtoUtils::toRaftClientReplyProto));
         client(
                 RaftMethods.SET_CONFIGURATION,
                 ClientProtoUtils::toSetConfigurationRequest,
@@ -65,21 +74,21 @@ final class RaftService {
         client(RaftMethods.MANAGE_GROUPS, ClientProtoUtils::toGroupManagementRequest, server::groupManagementAsync);
         add(
                 RaftMethods.LIST_GROUPS,
-                it -> server.getGroupListAsync(ClientProtoUtils.toGroupListRequest(it))
+                (exchange, it) -> server.getGroupListAsync(ClientProtoUtils.toGroupListRequest(it))
                         .thenApply(ClientProtoUtils::toGroupListReplyProto));
         add(
                 RaftMethods.GROUP_INFO,
-                it -> server.getGroupInfoAsync(ClientProtoUtils.toGroupInfoRequest(it))
+                (exchange, it) -> server.getGroupInfoAsync(ClientProtoUtils.toGroupInfoRequest(it))
                         .thenApply(ClientProtoUtils::toGroupInfoReplyProto));
         return methods;
     }
 
     /** Adds a method whose future may fail with any exception of Ratis, or that throws it. */
-    private <Q, R> void add(Method<Q, R> method, CheckedFunction<Q, CompletableFuture<R>, Exception> answering) {
+    private <Q, R> void add(Method<Q, R> method, MethodHandler<Q, CompletableFuture<R>> answering) {
         methods = methods.withAsync(method, (exchange, request) -> {
             CompletableFuture<R> answer;
             try {
-                answer = answering.apply(request);
+                answer = answering.answer(exchange, request);
             } catch (Exception thrown) {
                 answer = CompletableFuture.failedFuture(thrown);
             }
@@ -88,7 +97,7 @@ final class RaftService {
     }
 
     private <Q, R> void waiting(Method<Q, R> method, CheckedFunction<Q, R, Exception> answering) {
-        add(method, request -> onThread(() -> CompletableFuture.completedFuture(answering.apply(request))));
+        add(method, (exchange, request) -> onThread(() -> CompletableFuture.completedFuture(answering.apply(request))));
     }
 
     private static <R> CompletableFuture<R> onThread(Callable<CompletableFuture<R>> answering) {
@@ -101,13 +110,32 @@ final class RaftService {
             Method<Q, RaftClientReplyProto> method,
             CheckedFunction<Q, C, Exception> reading,
             CheckedFunction<C, CompletableFuture<RaftClientReply>, Exception> answering) {
-        add(method, proto -> {
-            C request = reading.apply(proto);
-            return answering
-                    .apply(request)
-                    .exceptionallyCompose(failure -> replyOf(request, failure))
-                    .thenApply(ClientProtoUtils::toRaftClientReplyProto);
-        });
+        add(
+                method,
+                (exchange, proto) ->
+                        reply(reading.apply(proto), answering).thenApply(ClientProtoUtils::toRaftClientReplyProto));
+    }
+
+    private CompletableFuture<RaftClientReply> inOrder(Exchange exchange, RaftClientRequest request)
+            throws IOException {
+        if (request.getSlidingWindowEntry() == null) {
+            return submit(request);
+        }
+        return RequestOrder.of(exchange.channel(), request, this::submit, waitingLimit)
+                .receive(request, action -> exchange.onCancel(() -> VIRTUAL.execute(action)));
+    }
+
+    private CompletableFuture<RaftClientReply> submit(RaftClientRequest request) {
+        return reply(request, server::submitClientRequestAsync);
+    }
+
+    private static <C extends RaftClientRequest> CompletableFuture<RaftClientReply> reply(
+            C request, CheckedFunction<C, CompletableFuture<RaftClientReply>, Exception> answering) {
+        try {
+            return answering.apply(request).exceptionallyCompose(failure -> replyOf(request, failure));
+        } catch (Exception thrown) {
+            return CompletableFuture.failedFuture(thrown);
+        }
     }
 
     /** These two are replies, with all that is in them. */

@@ -3,7 +3,9 @@ package org.verbena.ratis;
 import java.io.IOException;
 import java.net.SocketException;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import org.apache.ratis.client.RaftClientConfigKeys;
 import org.apache.ratis.client.impl.ClientProtoUtils;
@@ -31,6 +33,12 @@ import org.verbena.api.service.Method;
 
 /** A client's calls of servers. A connection's requests arrive in the order in which they were sent. */
 final class RdmaClientRpc extends RaftClientRpcWithProxy<PeerConnection> {
+    /** Beside the names of servers, of which none is empty. */
+    private static final String LEADER = "";
+
+    /** Of the leader and of each server: Ratis numbers their requests each for itself. */
+    private final Map<String, SentInOrder> numbered = new ConcurrentHashMap<>();
+
     private final Duration requestTimeout;
     private final Duration watchTimeout;
 
@@ -105,10 +113,23 @@ final class RdmaClientRpc extends RaftClientRpcWithProxy<PeerConnection> {
     public CompletableFuture<RaftClientReply> sendRequestAsync(RaftClientRequest request) {
         try {
             PeerConnection server = getProxies().getProxy(request.getServerId());
-            return callOf(request).start(server, timeoutOf(request)).thenCompose(RdmaClientRpc::unlessOtherLeader);
+            return request.getSlidingWindowEntry() == null ? start(request, server) : startNumbered(request, server);
         } catch (IOException | RuntimeException failure) {
             return JavaUtils.completeExceptionally(failure);
         }
+    }
+
+    private CompletableFuture<RaftClientReply> start(RaftClientRequest request, PeerConnection server) {
+        return callOf(request).start(server, timeoutOf(request)).thenCompose(RdmaClientRpc::unlessOtherLeader);
+    }
+
+    private CompletableFuture<RaftClientReply> startNumbered(RaftClientRequest request, PeerConnection server) {
+        String target = request.isToLeader() ? LEADER : request.getServerId().toString();
+        SentInOrder sent = numbered.computeIfAbsent(target, absent -> new SentInOrder());
+        return start(sent.sent(request, server), server).thenApply(reply -> {
+            sent.replied(request);
+            return reply;
+        });
     }
 
     @Override
