@@ -76,17 +76,27 @@ abstract class RatisSuite {
 
     /** The messages arrive once each and in their order, whoever leads. */
     @Test
+    void appendsAHundredWithAChangeOfLeader() throws Exception {
+        appendWithAChangeOfLeader(100);
+    }
+
+    @Test
+    @Tag("full")
     void appendsAThousandWithAChangeOfLeader() throws Exception {
+        appendWithAChangeOfLeader(1_000);
+    }
+
+    private void appendWithAChangeOfLeader(int count) throws IOException {
         try (Cluster cluster = cluster(3);
                 RaftClient client = cluster.client()) {
-            append(client, 0, 400);
+            append(client, 0, count * 2 / 5);
             RaftPeerId first = cluster.leader();
             cluster.stop(first);
-            append(client, 400, 800);
+            append(client, count * 2 / 5, count * 4 / 5);
             assertThat(cluster.leader()).isNotEqualTo(first);
             cluster.start(first, StartupOption.RECOVER);
-            append(client, 800, 1_000);
-            cluster.awaitSame(1_000);
+            append(client, count * 4 / 5, count);
+            cluster.awaitSame(count);
         }
     }
 
@@ -117,24 +127,25 @@ abstract class RatisSuite {
         RaftServerConfigKeys.Log.Appender.setSnapshotChunkSizeMax(properties, SizeInBytes.valueOf(4));
         try (Cluster cluster = cluster(3, properties);
                 RaftClient client = cluster.client()) {
-            append(client, 0, 200);
+            append(client, 0, 80);
             RaftPeerId follower = cluster.followers().getFirst();
             cluster.stop(follower);
-            append(client, 200, 300);
+            append(client, 80, 120);
             RaftPeerId leader = cluster.leader();
             assertThat(client.getSnapshotManagementApi(leader).create(60_000).isSuccess())
                     .isTrue();
             Patience.until(
                     "the log begins after the snapshot",
-                    () -> cluster.division(leader).getRaftLog().getStartIndex() > 100);
+                    () -> cluster.division(leader).getRaftLog().getStartIndex() > 40);
             cluster.start(follower, StartupOption.FORMAT);
-            append(client, 300, 350);
-            cluster.awaitSame(350);
+            append(client, 120, 140);
+            cluster.awaitSame(140);
             assertThat(cluster.machine(follower).isFromSnapshot()).isTrue();
         }
     }
 
     @Test
+    @Tag("full")
     void aLeaderThatIsCutOffIsReplaced() throws Exception {
         try (Cluster cluster = cluster(3);
                 RaftClient client = cluster.client()) {
@@ -142,13 +153,13 @@ abstract class RatisSuite {
             RaftPeerId first = cluster.leader();
             cluster.cutOff(first);
             assertThat(cluster.leader()).isNotEqualTo(first);
-            append(client, 20, 100);
+            append(client, 20, 60);
             Patience.until(
                     "without a majority nobody leads",
                     () -> !cluster.division(first).getInfo().isLeader());
             assertThat(cluster.machine(first).count()).isLessThanOrEqualTo(20);
             cluster.heal(first);
-            cluster.awaitSame(100);
+            cluster.awaitSame(60);
         }
     }
 
@@ -214,6 +225,7 @@ abstract class RatisSuite {
 
     /** A client waits longer than the server may take, and so gets the server's reason. */
     @Test
+    @Tag("full")
     void aTransferThatTakesTooLongFailsAtTheServer() throws Exception {
         try (Cluster cluster = cluster(3);
                 RaftClient client = cluster.client();
