@@ -403,16 +403,15 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
             // to report. A claim waits for memory that what is written here may hold.
         }
-        if (outboundBridge.isWalkLong() && gathersFlushes0() && ((RdmaUnsafe) unsafe()).flushesSoon()) {
+        if (outboundBridge.isWalkLong() && !flushesAtOnce0() && ((RdmaUnsafe) unsafe()).flushesSoon()) {
             return;
         }
         outboundBridge.handOverFlushed(outbound, open);
-        send0(open);
-    }
-
-    /** Sends what was handed over to the connection; within a callback, once the callback returns. */
-    void send0(MessageConnection open) {
-        open.flush();
+        if (flushesAtOnce0()) {
+            open.flushNow();
+        } else {
+            open.flush();
+        }
     }
 
     // ---- event loop only
@@ -487,9 +486,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return made;
     }
 
-    /** Whether flushes may wait for the tasks that are queued, and for the end of a callback. */
-    boolean gathersFlushes0() {
-        return true;
+    /** Whether a flush sends before it returns. Else it may wait for queued tasks, and the end of a callback. */
+    boolean flushesAtOnce0() {
+        return false;
     }
 
     /** The connection, for an operation that goes out after everything flushed so far. */

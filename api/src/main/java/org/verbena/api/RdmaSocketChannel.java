@@ -274,13 +274,8 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
 
     /** As sockets do: a handler may wait for the answer to what it has flushed. */
     @Override
-    void send0(MessageConnection open) {
-        open.flushNow();
-    }
-
-    @Override
-    boolean gathersFlushes0() {
-        return false;
+    boolean flushesAtOnce0() {
+        return true;
     }
 
     // ---- failures
