@@ -21,16 +21,14 @@ class RequestAllocationTest {
     private static final int WINDOW = 16;
     private static final int REQUESTS = 256;
 
-    /** Some are slowed down by what runs first, and some by the compiler: the least is what a request needs. */
-    private static final int ROUNDS = 100;
+    /** Some pay for what runs first, some for the compiler, and most on a busy machine: the least is what it needs. */
+    private static final int MOST_ROUNDS = 2000;
 
     /**
      * The client's future of the reply, 80 bytes, and that of the send, 56; the server's request, 72, the exchange that
      * the handler has, 16, and the future of the reply's send, 72.
      */
     private static final int MOST_BYTES = 80 + 56 + 72 + 16 + 72;
-
-    private static final int LEAST_OBJECT_BYTES = 16;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -98,10 +96,10 @@ class RequestAllocationTest {
                         .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = RdmaClient.builder().group(loops).connect("127.0.0.1", server.port())) {
             long least = Long.MAX_VALUE;
-            for (int i = 0; i < ROUNDS; i++) {
+            for (int i = 0; i < MOST_ROUNDS && least > MOST_BYTES * REQUESTS; i++) {
                 least = Math.min(least, new Round(client).run());
             }
-            assertThat((double) least / REQUESTS).as("bytes a request").isLessThan(MOST_BYTES + LEAST_OBJECT_BYTES);
+            assertThat((double) least / REQUESTS).as("bytes a request").isLessThan(MOST_BYTES + 1);
         }
     }
 }
