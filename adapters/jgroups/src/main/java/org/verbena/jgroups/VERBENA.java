@@ -55,8 +55,8 @@ public class VERBENA extends BasicTCP {
     private static final int DEFAULT_MAX_QUEUED_BYTES = 16 << 20;
 
     /**
-     * A peer's loop that is held up, for a garbage collection for example, mostly goes on within this time; and what a
-     * peer that hangs holds up is a tenth of a second, once.
+     * Longer than most pauses of a peer, such as a garbage collection. A peer that hangs delays the others by a tenth
+     * of a second, once.
      */
     private static final long DEFAULT_MAX_BLOCK_MILLIS = 100;
 

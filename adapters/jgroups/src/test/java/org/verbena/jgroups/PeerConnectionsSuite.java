@@ -352,9 +352,9 @@ abstract class PeerConnectionsSuite {
                     .remoteAddress(new InetSocketAddress(
                             InetAddress.getLoopbackAddress(), ((IpAddress) one.localAddress()).getPort()));
             Channel silent = stranger.connect().sync().channel();
-            Channel nonsense = stranger.connect().sync().channel();
-            nonsense.writeAndFlush(Unpooled.copiedBuffer(bytes("nonsense, and long enough to have an address in it")));
-            Patience.await("the one with nonsense is cut off", nonsense.closeFuture());
+            Channel invalid = stranger.connect().sync().channel();
+            invalid.writeAndFlush(Unpooled.copiedBuffer(bytes("no hello, and long enough to have an address in it")));
+            Patience.await("the one without a hello is cut off", invalid.closeFuture());
             Patience.await("the silent one is cut off", silent.closeFuture());
         }
         assertThat(one.getNumConnections()).isZero();

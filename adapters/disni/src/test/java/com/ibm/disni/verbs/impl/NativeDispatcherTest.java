@@ -500,7 +500,7 @@ class NativeDispatcherTest {
             NativeAffinity.setAffinity(lowest);
             assertThat(NativeAffinity.getAffinity()).isEqualTo(lowest);
             NativeAffinity.setAffinity(0);
-            NativeAffinity.setAffinity(1L << 62); // is not there, most likely; C's error is nobody's business
+            NativeAffinity.setAffinity(1L << 62); // probably no such processor; like DiSNI's C, it reports no error
             return NativeAffinity.getAffinity();
         });
         Thread.ofPlatform().start(bound);
