@@ -4,6 +4,8 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -158,16 +160,28 @@ public final class PeerProgram implements AutoCloseable {
      * @throws AssertionError if that does not happen in time, or the program ends
      */
     public void awaitListening(int port) {
+        awaitListening(port, START_LIMIT);
+    }
+
+    /**
+     * As {@link #awaitListening(int)}, with a limit of its own.
+     *
+     * @param port the port
+     * @param limit how long to wait
+     */
+    public void awaitListening(int port, Duration limit) {
         // "link rxe0/- cm-idn 0 state LISTEN ps TCP pid 210 comm rping src-addr 10.77.0.1:7174": bound to an address,
-        // the
-        // listener is its device's; bound to any, it is on each device.
-        Pattern listening = Pattern.compile("state LISTEN .*pid " + pid() + " .*:" + port + "\\b");
+        // the listener is its device's; bound to any, it is on each device. The pid is that of the thread that made
+        // it, which in a JVM is another than the process's.
+        Pattern listening = Pattern.compile("state LISTEN .*pid (\\d+) .*:" + port + "\\b");
+        Path threads = Path.of("/proc", String.valueOf(pid()), "task");
         await(
                 "listen on port " + port,
-                START_LIMIT,
+                limit,
                 () -> listening
                         .matcher(capture("rdma", "resource", "show", "cm_id"))
-                        .find());
+                        .results()
+                        .anyMatch(found -> Files.exists(threads.resolve(found.group(1)))));
     }
 
     /**
