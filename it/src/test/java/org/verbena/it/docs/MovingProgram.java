@@ -27,18 +27,28 @@ public enum MovingProgram {
         this.method = method;
     }
 
+    /** A program that is compiled. */
+    public interface Compiled {
+        /** Runs it. */
+        void run() throws Exception;
+    }
+
     /**
-     * Compiles and runs it as it stands on the page, but for the server's address.
+     * Compiles it as it stands on the page, but for the server's address.
      *
      * @param folder for its classes
      * @param host of the server, an address
      * @param port of the server
      */
-    public void run(Path folder, String host, int port) throws Exception {
+    public Compiled compile(Path folder, String host, int port) throws IOException {
         String code = code().replace("7471", String.valueOf(port)).replace("\"host\"", '"' + host + '"');
         SnippetsTest.Snippet program = new SnippetsTest.Snippet("moving", "docs/moving.md", code);
         assertThat(program.file()).isEqualTo("moving/" + className + ".java");
         SnippetsTest.compile(folder, className + ".java", program.source());
+        return () -> run(folder, host);
+    }
+
+    private void run(Path folder, String host) throws Exception {
         try (URLClassLoader loader = new URLClassLoader(
                 new URL[] {folder.toUri().toURL()}, getClass().getClassLoader())) {
             Class<?> compiled = loader.loadClass("moving." + className);

@@ -27,7 +27,7 @@ class MovingTest {
             exchange.reply("hello back".getBytes(UTF_8));
         });
         try (RdmaServer _ = RdmaServer.bind("127.0.0.1", port, answer)) {
-            MovingProgram.CHANNEL_API.run(out, "127.0.0.1", port);
+            MovingProgram.CHANNEL_API.compile(out, "127.0.0.1", port).run();
         }
         assertThat(requests).containsExactly("hello");
     }
