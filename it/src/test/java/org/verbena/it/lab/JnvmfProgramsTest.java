@@ -24,9 +24,8 @@ class JnvmfProgramsTest {
     private static PeerProgram start(Class<?> program, List<String> flags, String... arguments) {
         List<String> command = new ArrayList<>(PeerProgram.javaCommand(program.getName(), arguments));
         // jNVMf asks sun.nio.ch.DirectBuffer for the addresses of buffers. Linux' target is what jNVMf calls legacy:
-        // each
-        // command must say that it has a descriptor, and the sizes of the queues' entries come before the controller
-        // is enabled.
+        // each command must say that it has a descriptor, and the sizes of the queues' entries come before the
+        // controller is enabled.
         command.addAll(1, List.of("--add-exports=java.base/sun.nio.ch=ALL-UNNAMED", "-Djnvmf.legacy=true"));
         command.addAll(1, flags);
         return PeerProgram.start(command);
