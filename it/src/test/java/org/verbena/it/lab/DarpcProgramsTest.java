@@ -22,9 +22,25 @@ class DarpcProgramsTest {
     /** A program starts a JVM and loads all of the bindings, in a guest where the first to do so takes a minute. */
     private static final Duration LONG = Duration.ofSeconds(160);
 
+    /**
+     * DiSNI asks for no retries and lets nobody change that, so one acknowledgement that soft RoCE sends late in a busy
+     * guest ends the connection: "transport retry counter exceeded".
+     */
+    private static final String NOT_ACKNOWLEDGED = "wc.status 12";
+
     @ParameterizedTest
     @EnumSource
     void theServerAnswersTheClient(LabDevice device) {
+        String output = run(device);
+        if (output.contains(NOT_ACKNOWLEDGED)) {
+            output = run(device);
+        }
+        assertThat(output).doesNotContain("Exception");
+    }
+
+    /** Returns what all have printed. */
+    private static String run(LabDevice device) {
+        StringBuilder printed = new StringBuilder();
         try (PeerProgram server =
                 PeerProgram.startJava("com.ibm.darpc.examples.server.DaRPCServer", "-a", device.address(), "-p", "1")) {
             server.awaitListening(PORT, LONG);
@@ -38,12 +54,11 @@ class DarpcProgramsTest {
                         "-m",
                         mode)) {
                     assertThat(client.awaitExit(LONG)).as(client.output()).isZero();
-                    assertThat(client.output())
-                            .contains("ops " + (double) CALLS)
-                            .doesNotContain("Exception");
+                    assertThat(client.output()).contains("ops " + (double) CALLS);
+                    printed.append(client.output());
                 }
             }
-            assertThat(server.output()).doesNotContain("Exception");
+            return printed.append(server.output()).toString();
         }
     }
 }
