@@ -23,8 +23,8 @@ final class RequestLoad {
 
     /** What the servers do meanwhile. */
     enum Phase {
-        /** Nothing is measured. */
-        BEGINNING,
+        /** Nothing is measured: at the beginning, and while what was late catches up. */
+        UNMEASURED,
         QUIET,
         LEAVING,
         RETURNING
@@ -34,7 +34,7 @@ final class RequestLoad {
     private final LongAdder answered = new LongAdder();
 
     /** Written by the test, read by all chains. */
-    private volatile Phase phase = Phase.BEGINNING;
+    private volatile Phase phase = Phase.UNMEASURED;
 
     /** The time between two requests of a chain; 0 for none. Written by the test, read by all chains. */
     private volatile long everyNanos;
@@ -101,7 +101,7 @@ final class RequestLoad {
                     .flatMapToLong(chain -> chain.took.get(each).sorted())
                     .sorted()
                     .toArray();
-            if (each != Phase.BEGINNING && took.length > 0) {
+            if (each != Phase.UNMEASURED && took.length > 0) {
                 phases.add(String.format(
                         Locale.ROOT,
                         "%s p50 %.2f, p99 %.2f, most %.2f of %,d",

@@ -29,16 +29,17 @@ public abstract class RollingUpdateSuite extends ApiSuite {
         return Integer.getInteger("verbena.rolling.clients", 200);
     }
 
-    private RdmaClient client(RdmaServer... servers) {
+    /** With the default back-off, or one that is back at once. */
+    private RdmaClient client(boolean defaults, RdmaServer... servers) {
         List<InetSocketAddress> addresses = new ArrayList<>();
         for (RdmaServer each : servers) {
             addresses.add(each.localAddress());
         }
-        RdmaClient client = RdmaClient.builder()
-                .group(group)
-                .target(Target.of(addresses))
-                .backOff(Duration.ofMillis(5), Duration.ofMillis(50))
-                .start();
+        RdmaClient.Builder builder = RdmaClient.builder().group(group).target(Target.of(addresses));
+        if (!defaults) {
+            builder.backOff(Duration.ofMillis(5), Duration.ofMillis(50));
+        }
+        RdmaClient client = builder.start();
         // Which tries again: a JVM that is new in a slow guest may take longer for its first connection than siw gives.
         Patience.await("it is ready", client.whenReady());
         return client;
@@ -68,7 +69,7 @@ public abstract class RollingUpdateSuite extends ApiSuite {
         }
         List<RdmaClient> clients = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            clients.add(client(servers));
+            clients.add(client(atHalfTheLoad, servers));
         }
         RequestLoad load = new RequestLoad(clients);
         long rate = 0;
@@ -77,6 +78,8 @@ public abstract class RollingUpdateSuite extends ApiSuite {
             for (int round = 0; round < rounds; round++) {
                 for (int i = 0; i < servers.length; i++) {
                     int port = servers[i].port();
+                    load.enter(RequestLoad.Phase.UNMEASURED);
+                    load.awaitAnswers("what was late is answered", 2 * rate);
                     load.enter(RequestLoad.Phase.QUIET);
                     load.awaitAnswers("a second without a change", Math.max(count, rate));
                     load.enter(RequestLoad.Phase.LEAVING);
