@@ -23,6 +23,9 @@ import org.apache.ratis.util.MD5FileUtil;
 final class CountingStateMachine extends BaseStateMachine {
     static final Message QUERY = Message.valueOf("count");
 
+    /** Asks for a {@link State} as text. */
+    static final Message STATE = Message.valueOf("state");
+
     /** What is refused before it is in the log. */
     static final Message INVALID = Message.valueOf("invalid");
 
@@ -104,7 +107,10 @@ final class CountingStateMachine extends BaseStateMachine {
 
     @Override
     public CompletableFuture<Message> query(Message request) {
-        return CompletableFuture.completedFuture(Message.valueOf(String.valueOf(count())));
+        State now = state();
+        boolean isCount = request.getContent().equals(QUERY.getContent());
+        return CompletableFuture.completedFuture(
+                Message.valueOf(isCount ? String.valueOf(now.count()) : now.toString()));
     }
 
     @Override
