@@ -110,6 +110,7 @@ final class Ending {
             return;
         }
         parts.life.inactive();
+        parts.handshake.release();
         parts.outbox.updateWritable(false);
         parts.inbox.clear();
         parts.counters.present(0, 0);

@@ -52,6 +52,8 @@ public final class Handshake {
     private int maxOutboundBytes = Integer.MAX_VALUE;
     /** The longest message that the peer was promised; 0 before HELLO. */
     private int maxInboundBytes;
+    /** That is a part of the budget. */
+    private boolean promised;
 
     /** Until both ends have proved their key; null without one. */
     private @Nullable Authentication authentication;
@@ -182,9 +184,16 @@ public final class Handshake {
 
     private void promise() {
         if (maxInboundBytes == 0) {
-            maxInboundBytes = options.framing() == Framing.STREAM
-                    ? options.maxMessageBytes()
-                    : buffers.promise(options.maxMessageBytes());
+            promised = options.framing() != Framing.STREAM;
+            maxInboundBytes = promised ? buffers.promise(options.maxMessageBytes()) : options.maxMessageBytes();
+        }
+    }
+
+    /** Nothing comes any more that was promised memory. */
+    public void release() {
+        if (promised) {
+            promised = false;
+            buffers.withdraw(maxInboundBytes);
         }
     }
 

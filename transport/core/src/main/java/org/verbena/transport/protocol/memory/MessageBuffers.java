@@ -4,6 +4,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -93,7 +95,8 @@ public final class MessageBuffers {
 
     // Guarded by this.
     private long reservedBytes;
-    private long promisedBytes;
+    /** How many were promised messages up to each length. */
+    private final NavigableMap<Integer, Integer> promises = new TreeMap<>();
     /** The bytes that messages have. */
     private long messageBytes;
 
@@ -354,7 +357,7 @@ public final class MessageBuffers {
      * @return false if there is no room for so many: nothing was reserved
      */
     public synchronized boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
-        long limitBytes = leftBeside(promisedBytes);
+        long limitBytes = leftBeside(promises.isEmpty() ? 0 : promises.lastKey());
         if (forSpeed) {
             limitBytes /= SPEED_DIVISOR;
         }
@@ -377,16 +380,25 @@ public final class MessageBuffers {
     }
 
     /**
-     * Promises to take a peer's messages up to some length: from now on there is room for the longest beside all
-     * receives.
+     * Promises to take a peer's messages up to some length: until {@link #withdraw} there is room for the longest
+     * beside all receives.
      *
      * @param wantedBytes the longest that is wanted
      * @return so many bytes or fewer, 1 or more
      */
     public synchronized int promise(int wantedBytes) {
         int bytes = Math.clamp(leftBeside(reservedBytes), 1, wantedBytes);
-        promisedBytes = Math.max(promisedBytes, bytes);
+        promises.merge(bytes, 1, Integer::sum);
         return bytes;
+    }
+
+    /**
+     * Ends a promise: its peer is gone.
+     *
+     * @param bytes what was promised
+     */
+    public synchronized void withdraw(int bytes) {
+        promises.computeIfPresent(bytes, (length, peers) -> peers == 1 ? null : peers - 1);
     }
 
     /**

@@ -61,6 +61,15 @@ class MessageMemoryTest extends SimulatedPair {
         end();
     }
 
+    /** Three quarters of the memory are for receives once no peer may send messages that need more than the rest. */
+    @Test
+    void whatAPeerWasPromisedIsForOthersWhenItsConnectionHasEnded() throws Exception {
+        connectedWithAMebibyte();
+        assertThat(right.buffers.reserveReceives(11, 64 << 10, false)).isFalse();
+        end();
+        assertThat(right.buffers.reserveReceives(12, 64 << 10, false)).isTrue();
+    }
+
     @Test
     void fragmentsDoNotTakeTheMemoryThatAnEarlierMessageWaitsFor() throws Exception {
         connectedWithAMebibyte();
