@@ -30,6 +30,9 @@ class RequestAllocationTest {
      */
     private static final int MOST_BYTES = 80 + 56 + 72 + 16 + 72;
 
+    /** A frame carries several requests: their parts of an object for each frame, if the compiler keeps one. */
+    private static final int LEAST_OBJECT_BYTES = 16;
+
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     private final ResourceLeakDetector.Level before = ResourceLeakDetector.getLevel();
@@ -99,7 +102,7 @@ class RequestAllocationTest {
             for (int i = 0; i < MOST_ROUNDS && least > MOST_BYTES * REQUESTS; i++) {
                 least = Math.min(least, new Round(client).run());
             }
-            assertThat((double) least / REQUESTS).as("bytes a request").isLessThan(MOST_BYTES + 1);
+            assertThat((double) least / REQUESTS).as("bytes a request").isLessThan(MOST_BYTES + LEAST_OBJECT_BYTES);
         }
     }
 }
