@@ -7,9 +7,12 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
@@ -176,8 +179,26 @@ final class Cluster implements AutoCloseable {
         return parameters;
     }
 
-    void stop(RaftPeerId id) throws IOException {
-        servers.remove(id).close();
+    void stop(RaftPeerId... ids) {
+        close(Arrays.stream(ids).map(servers::remove).toList());
+    }
+
+    /** All at once: Ratis takes a second for each. */
+    private static void close(Collection<RaftServer> servers) {
+        List<CompletableFuture<Void>> closing = new ArrayList<>();
+        for (RaftServer server : servers) {
+            CompletableFuture<Void> closed = new CompletableFuture<>();
+            closing.add(closed);
+            Thread.startVirtualThread(() -> {
+                try {
+                    server.close();
+                    closed.complete(null);
+                } catch (IOException | RuntimeException failure) {
+                    closed.completeExceptionally(failure);
+                }
+            });
+        }
+        closing.forEach(each -> Patience.await("a server that closes", each));
     }
 
     /** Nothing gets in or out from now on. */
@@ -261,11 +282,9 @@ final class Cluster implements AutoCloseable {
     }
 
     @Override
-    public void close() throws IOException {
+    public void close() {
         held.values().forEach(CountDownLatch::countDown);
         cut.clear();
-        for (RaftServer server : servers.values()) {
-            server.close();
-        }
+        close(servers.values());
     }
 }

@@ -194,11 +194,7 @@ public abstract class RatisSuite {
                     .isEqualTo(20);
             cluster.awaitSame(20);
             RaftPeerId last = cluster.followers().getFirst();
-            for (RaftPeerId other : cluster.ids()) {
-                if (!other.equals(last)) {
-                    cluster.stop(other);
-                }
-            }
+            cluster.stop(cluster.ids().stream().filter(id -> !id.equals(last)).toArray(RaftPeerId[]::new));
             assertThat(count(client.io().sendStaleRead(CountingStateMachine.QUERY, 0, last)))
                     .isEqualTo(20);
         }
@@ -323,8 +319,7 @@ public abstract class RatisSuite {
             append(client, 0, 100);
             RaftPeerId leader = cluster.leader();
             RaftPeerId follower = cluster.followers().getFirst();
-            cluster.stop(leader);
-            cluster.stop(follower);
+            cluster.stop(leader, follower);
             append(client, 100, 200);
             cluster.start(leader, StartupOption.RECOVER);
             cluster.start(follower, StartupOption.RECOVER);
