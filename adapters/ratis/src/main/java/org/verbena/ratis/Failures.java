@@ -3,6 +3,7 @@ package org.verbena.ratis;
 import java.io.IOException;
 import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.apache.ratis.protocol.exceptions.RaftException;
 import org.apache.ratis.protocol.exceptions.TimeoutIOException;
@@ -50,6 +51,22 @@ final class Failures {
 
     static CompletionException completion(Throwable thrown) {
         return new CompletionException(ioException(thrown));
+    }
+
+    /**
+     * The same outcome, and of a failure its cause: Ratis hands on what it gets, and only a future that nothing was
+     * made of gives that.
+     */
+    static <R> CompletableFuture<R> bare(CompletableFuture<R> stage) {
+        CompletableFuture<R> bare = new CompletableFuture<>();
+        stage.whenComplete((result, failure) -> {
+            if (failure == null) {
+                bare.complete(result);
+            } else {
+                bare.completeExceptionally(JavaUtils.unwrapCompletionException(failure));
+            }
+        });
+        return bare;
     }
 
     /** No more than a class of Ratis' exceptions is made by what a server sends. */

@@ -113,7 +113,8 @@ final class RdmaClientRpc extends RaftClientRpcWithProxy<PeerConnection> {
     public CompletableFuture<RaftClientReply> sendRequestAsync(RaftClientRequest request) {
         try {
             PeerConnection server = getProxies().getProxy(request.getServerId());
-            return request.getSlidingWindowEntry() == null ? start(request, server) : startNumbered(request, server);
+            return Failures.bare(
+                    request.getSlidingWindowEntry() == null ? start(request, server) : startNumbered(request, server));
         } catch (IOException | RuntimeException failure) {
             return JavaUtils.completeExceptionally(failure);
         }

@@ -117,13 +117,13 @@ class RdmaServerRpc extends RaftServerRpcWithProxy<PeerConnection, PeerProxyMap<
             throws IOException {
         RaftPeerId peer = RaftPeerId.valueOf(header.getReplyId());
         PeerConnection connection = getProxies().getProxy(peer);
-        return connection.call(method, request, requestTimeout).handleAsync((reply, failure) -> {
+        return Failures.bare(connection.call(method, request, requestTimeout).handleAsync((reply, failure) -> {
             if (failure != null) {
                 leaveIfOver(peer, connection);
                 throw Failures.completion(failure);
             }
             return reply;
-        });
+        }));
     }
 
     /** Another connection stays that an earlier call has made instead of this one. */

@@ -6,6 +6,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.apache.ratis.protocol.exceptions.GroupMismatchException;
 import org.apache.ratis.protocol.exceptions.NotLeaderException;
@@ -52,6 +53,16 @@ class FailuresTest {
     void whatIsNotRatisStaysWithItsServer() {
         IllegalStateException defect = new IllegalStateException("a defect");
         assertThat(Failures.answer(defect)).isSameAs(defect);
+    }
+
+    @Test
+    void aFutureHasTheFailureItself() {
+        IOException failure = new GroupMismatchException("words");
+        CompletableFuture<Void> stage =
+                CompletableFuture.<Void>failedFuture(failure).thenApply(result -> result);
+        Failures.bare(stage)
+                .whenComplete((result, thrown) -> assertThat(thrown).isSameAs(failure))
+                .exceptionNow();
     }
 
     @Test
