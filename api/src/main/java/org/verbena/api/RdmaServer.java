@@ -218,9 +218,10 @@ public final class RdmaServer implements AutoCloseable {
      *
      * <ol>
      *   <li>It accepts no more connections, and closes those in the handshake.
-     *   <li>It asks its clients to leave. An {@link RdmaClient} sends its further requests to other servers from then
-     *       on, or waits until it can connect to this address again. It leaves when it has the replies to those that it
-     *       sent here, which are handled as usual.
+     *   <li>It asks its clients to leave, a hundred a second, or all within a quarter of the time if they are more. An
+     *       {@link RdmaClient} sends its further requests to other servers from then on, or waits until it can connect
+     *       to this address again. It leaves when it has the replies to those that it sent here, which are handled as
+     *       usual.
      *   <li>Each connection is closed when its client has left. One to a client of another release, which cannot be
      *       asked, is closed as soon as no request waits for its reply.
      *   <li>When no connection is left and no handler runs, or when the time is over, it closes as {@link
@@ -247,7 +248,7 @@ public final class RdmaServer implements AutoCloseable {
         if (earlier != null) {
             return LoopFuture.of(earlier);
         }
-        CompletableFuture<Void> drained = children.drain("the server is shutting down");
+        CompletableFuture<Void> drained = children.drain("the server is shutting down", nanos, group.clock());
         CompletableFuture<Boolean> inTime =
                 CompletableFuture.allOf(ShortForm.close(channel), drained).thenApply(all -> true);
         Future<?> limit = group.clock().schedule(() -> inTime.complete(false), nanos);

@@ -5,6 +5,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.transport.spi.LoopClock;
 
 /** The connections of a server, from their requests on: none of them outlives it. Any thread. */
 public final class ServerChildren {
@@ -43,12 +44,12 @@ public final class ServerChildren {
     /**
      * Asks their clients to leave, and closes any that are added later. Done when all of the present ones have closed
      * and none of their handlers runs.
+     *
+     * @param mostNanos how much time there is
      */
-    public CompletableFuture<Void> drain(String reason) {
+    public CompletableFuture<Void> drain(String reason, long mostNanos, LoopClock clock) {
         closing = true;
-        return CompletableFuture.allOf(present.stream()
-                .map(child -> child.drain(reason).thenAccept(this::ended))
-                .toArray(CompletableFuture<?>[]::new));
+        return Leaving.of(present, child -> child.drain(reason).thenAccept(this::ended), mostNanos, clock);
     }
 
     private void ended(boolean answered) {
