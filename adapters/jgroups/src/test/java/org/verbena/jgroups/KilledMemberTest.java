@@ -30,8 +30,8 @@ class KilledMemberTest {
         public static void main(String[] arguments) throws Exception {
             List<Integer> ports =
                     Arrays.stream(arguments[2].split(",")).map(Integer::valueOf).toList();
-            try (Member member = Member.join(
-                    new Member.Place(arguments[0], HOST, ports, Member.FRAGMENTS), Integer.parseInt(arguments[1]))) {
+            try (Member member =
+                    Member.join(Member.Place.of(arguments[0], HOST, ports), Integer.parseInt(arguments[1]))) {
                 while (true) {
                     Message message = member.take();
                     if (message.getDest() == null) {

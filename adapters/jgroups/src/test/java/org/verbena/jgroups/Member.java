@@ -13,6 +13,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.jgroups.Address;
 import org.jgroups.JChannel;
@@ -48,7 +49,7 @@ public final class Member implements Receiver, AutoCloseable {
             "<MFC max_credits=\"2M\"/><UFC max_credits=\"2M\"/><FRAG4 frag_size=\"60K\"/>";
 
     /** Where members of a cluster are, and how they are connected. */
-    public record Place(String provider, String host, List<Integer> ports, String more) {
+    public record Place(String provider, String host, List<Integer> ports, String more, int joinMillis) {
         /** The first member of a cluster waits so long for others, of which there is none. */
         private static final int FIRST_JOIN_MILLIS = 100;
 
@@ -61,17 +62,30 @@ public final class Member implements Receiver, AutoCloseable {
             for (int i = 0; i < members; i++) {
                 ports[i] = freePort(host);
             }
-            return new Place(provider, host, List.of(ports), FRAGMENTS);
+            return of(provider, host, List.of(ports));
+        }
+
+        static Place of(String provider, String host, List<Integer> ports) {
+            return new Place(provider, host, ports, FRAGMENTS, JOIN_MILLIS);
         }
 
         Place withMore(String protocols) {
-            return new Place(provider, host, ports, protocols);
+            return new Place(provider, host, ports, protocols, joinMillis);
+        }
+
+        Place withProvider(String other) {
+            return new Place(other, host, ports, more, joinMillis);
+        }
+
+        /** For a member that others do not let in. */
+        Place withJoinMillis(int millis) {
+            return new Place(provider, host, ports, more, millis);
         }
 
         String xml(int member) {
             String hosts = ports.stream().map(port -> host + "[" + port + "]").collect(Collectors.joining(","));
             return XML.formatted(
-                    host, ports.get(member), provider, hosts, member == 0 ? FIRST_JOIN_MILLIS : JOIN_MILLIS, more);
+                    host, ports.get(member), provider, hosts, member == 0 ? FIRST_JOIN_MILLIS : joinMillis, more);
         }
     }
 
@@ -86,10 +100,16 @@ public final class Member implements Receiver, AutoCloseable {
 
     /** Joins. */
     public static Member join(Place place, int number) throws Exception {
+        return join(place, number, transport -> {});
+    }
+
+    /** Joins, with what a program sets on the transport. */
+    static Member join(Place place, int number, Consumer<VERBENA> options) throws Exception {
         JChannel channel =
                 new JChannel(new ByteArrayInputStream(place.xml(number).getBytes("UTF-8")));
         Member member = new Member(channel);
         channel.setName("member" + number).setReceiver(member);
+        options.accept(member.transport());
         channel.connect("cluster");
         return member;
     }
