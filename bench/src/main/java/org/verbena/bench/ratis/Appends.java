@@ -31,6 +31,7 @@ import org.apache.ratis.statemachine.impl.BaseStateMachine;
 import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
 import org.apache.ratis.util.FileUtils;
 import org.apache.ratis.util.NetUtils;
+import org.apache.ratis.util.TimeDuration;
 import org.verbena.ratis.RdmaConfigKeys;
 import org.verbena.ratis.RdmaRpcType;
 
@@ -39,6 +40,8 @@ import org.verbena.ratis.RdmaRpcType;
  * second there are with several under way. {@code bench/ratis} runs one type of RPC after the other.
  */
 final class Appends {
+    private static final TimeDuration LEADER_TIMEOUT = TimeDuration.valueOf(3, TimeUnit.SECONDS);
+
     /** Of Ratis' own types; any other name is that of Verbena's provider. */
     private final String name;
 
@@ -46,24 +49,26 @@ final class Appends {
     private final Message message;
     private final int underWay;
     private final boolean inMemory;
+    private final String host;
 
-    private Appends(String name, long nanos, Message message, int underWay, boolean inMemory) {
+    private Appends(String name, long nanos, Message message, int underWay, boolean inMemory, String host) {
         this.name = name;
         this.nanos = nanos;
         this.message = message;
         this.underWay = underWay;
         this.inMemory = inMemory;
+        this.host = host;
     }
 
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length != 5) {
-            System.err.println("Appends netty|grpc|PROVIDER SECONDS BYTES UNDER_WAY memory|disk");
+        if (arguments.length != 6) {
+            System.err.println("Appends netty|grpc|PROVIDER SECONDS BYTES UNDER_WAY memory|disk HOST");
             System.exit(64);
         }
         long nanos = TimeUnit.SECONDS.toNanos(Long.parseLong(arguments[1]));
         Message message = Message.valueOf(ByteString.copyFrom(new byte[Integer.parseInt(arguments[2])]));
         int underWay = Integer.parseInt(arguments[3]);
-        new Appends(arguments[0], nanos, message, underWay, arguments[4].equals("memory")).measure();
+        new Appends(arguments[0], nanos, message, underWay, arguments[4].equals("memory"), arguments[5]).measure();
         System.exit(0); // Ratis' own types leave threads
     }
 
@@ -87,6 +92,11 @@ final class Appends {
         RaftConfigKeys.Rpc.setType(properties, type());
         RaftServerConfigKeys.Log.setUseMemory(properties, inMemory);
         RaftClientConfigKeys.Async.setOutstandingRequestsMax(properties, underWay + 1);
+        // No leader is changed by a machine that is slow.
+        RaftServerConfigKeys.Rpc.setTimeoutMin(properties, LEADER_TIMEOUT);
+        RaftServerConfigKeys.Rpc.setTimeoutMax(properties, LEADER_TIMEOUT.multiply(2));
+        RaftClientConfigKeys.Rpc.setRequestTimeout(properties, LEADER_TIMEOUT.multiply(10));
+        RaftServerConfigKeys.Rpc.setRequestTimeout(properties, LEADER_TIMEOUT.multiply(10));
         return properties;
     }
 
@@ -95,6 +105,9 @@ final class Appends {
         int port = NetUtils.createSocketAddr(peer.getAddress()).getPort();
         NettyConfigKeys.Server.setPort(properties, port);
         GrpcConfigKeys.Server.setPort(properties, port);
+        NettyConfigKeys.Server.setHost(properties, host);
+        GrpcConfigKeys.Server.setHost(properties, host);
+        RdmaConfigKeys.Server.setHost(properties, host);
         RdmaConfigKeys.Server.setPort(properties, port);
         RaftServerConfigKeys.setStorageDir(
                 properties, List.of(folder.resolve(peer.getId().toString()).toFile()));
@@ -114,7 +127,7 @@ final class Appends {
         List<RaftPeer> peers = IntStream.range(0, 3)
                 .mapToObj(number -> RaftPeer.newBuilder()
                         .setId("s" + number)
-                        .setAddress("127.0.0.1:" + NetUtils.getFreePort())
+                        .setAddress(host + ":" + NetUtils.getFreePort())
                         .build())
                 .toList();
         RaftGroup group = RaftGroup.valueOf(RaftGroupId.randomId(), peers);
