@@ -26,8 +26,11 @@ public final class SpinBudget {
     /** Smaller budgets are indistinguishable from a single poll. */
     static final long MIN_NANOS = 2_000;
 
-    /** One poll and one yield take a few microseconds; above this, something else had the processor in between. */
-    static final long SLOW_NANOS = 100_000;
+    /**
+     * One poll and one yield take a few microseconds; above this, something else had the processor in between. That may
+     * be a short piece of work: on a crowded machine it is that of the threads that the loops' messages are for.
+     */
+    static final long SLOW_NANOS = 20_000;
 
     /** How much polling is judged together. */
     static final long WINDOW_NANOS = 20_000_000;

@@ -73,6 +73,19 @@ class SpinBudgetTest {
         assertThat(adaptive.nanos(now + SpinBudget.MIN_PAUSE_NANOS)).isEqualTo(SpinBudget.MIN_NANOS);
     }
 
+    /** As on a machine with more threads than processors, whose work is short. */
+    @Test
+    void blocksWhereOthersWantTheProcessorOftenAndBriefly() {
+        adaptive.waited(SpinBudget.MIN_NANOS);
+        assertThat(adaptive.nanos(0)).isPositive();
+        long now = 0;
+        do {
+            now += 30_000;
+        } while (adaptive.polled(now) && now < 10 * SpinBudget.WINDOW_NANOS);
+        assertThat(now).isLessThanOrEqualTo(2 * SpinBudget.WINDOW_NANOS);
+        assertThat(adaptive.nanos(now)).isZero();
+    }
+
     @Test
     void blocksLongerEachTimeThatNothingHasChanged() {
         adaptive.waited(SpinBudget.MIN_NANOS);
