@@ -11,6 +11,8 @@ import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
@@ -108,16 +110,21 @@ final class PeerServer extends BaseServer {
                     }
                 });
         settings.options().forEach((option, value) -> bootstrap.childOption(untyped(option), value));
-        IOException failure = new IOException(
-                "no port from " + ports.first() + " to " + ports.last() + " of " + ports.address() + " could be bound");
+        List<Throwable> failures = new ArrayList<>();
         for (int port = ports.first(); port <= (ports.first() == 0 ? 0 : ports.last()); port++) {
             ChannelFuture bound =
                     bootstrap.bind(new InetSocketAddress(ports.address(), port)).awaitUninterruptibly();
             if (bound.isSuccess()) {
                 return bound.channel();
             }
-            failure.addSuppressed(bound.cause());
+            failures.add(bound.cause());
         }
+        Throwable first = failures.getFirst();
+        String which = failures.size() == 1
+                ? ""
+                : "no port from " + ports.first() + " to " + ports.last() + " is free; the first: ";
+        IOException failure = new IOException(which + first.getMessage(), first);
+        failures.stream().skip(1).forEach(failure::addSuppressed);
         throw failure;
     }
 

@@ -2,6 +2,7 @@ package org.verbena.jgroups;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.Unpooled;
@@ -9,6 +10,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import java.io.DataInput;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -32,6 +34,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
 /** The connections of members, without the protocols above them. */
@@ -336,6 +339,16 @@ abstract class PeerConnectionsSuite {
         int port = ((IpAddress) one.localAddress()).getPort();
         PeerServer next = server(new Inbox(), port, port + 20);
         assertThat(((IpAddress) next.localAddress()).getPort()).isBetween(port + 1, port + 20);
+    }
+
+    /** What keeps a port from being bound is the cause, which a log of JGroups' exception shows. */
+    @Test
+    void aPortThatIsTakenIsToldWithTheReason() throws Exception {
+        PeerServer one = started(new Inbox());
+        int port = ((IpAddress) one.localAddress()).getPort();
+        assertThatThrownBy(() -> server(new Inbox(), port, port))
+                .isInstanceOf(IOException.class)
+                .hasCauseInstanceOf(ConnectionException.class);
     }
 
     @Test
