@@ -28,32 +28,42 @@ final class MiniRdmaCluster extends MiniRaftCluster.RpcBase {
     private static final String SEND = "RdmaServerRpc.send";
     private static final DelayLocalExecutionInjection DELAYS = new DelayLocalExecutionInjection(SEND);
 
-    static final Factory<MiniRdmaCluster> FACTORY = new Factory<>() {
+    /** Makes them, and keeps one that several tests of a class have. */
+    static final class OverRdma extends Factory<MiniRdmaCluster> {
         @Override
         public MiniRdmaCluster newCluster(String[] ids, String[] listenerIds, RaftProperties properties) {
             RaftConfigKeys.Rpc.setType(properties, new DelayedRpcType());
             return new MiniRdmaCluster(ids, listenerIds, properties);
         }
-    };
+    }
 
-    /** What Ratis' tests make their clusters by. */
+    /** What Ratis' tests make their clusters by. Ratis runs each class in a JVM of its own, where all share both. */
     interface FactoryGet extends Factory.Get<MiniRdmaCluster> {
-        /** Its tests change them. Ratis runs each class in a JVM of its own, where all share them. */
-        ClassValue<RaftProperties> BY_CLASS = new ClassValue<>() {
+        /** The tests change them. */
+        ClassValue<RaftProperties> PROPERTIES = new ClassValue<>() {
             @Override
             protected RaftProperties computeValue(Class<?> tests) {
-                return new RaftProperties();
+                RaftProperties properties = new RaftProperties();
+                RaftConfigKeys.Rpc.setType(properties, new DelayedRpcType());
+                return properties;
+            }
+        };
+
+        ClassValue<OverRdma> FACTORIES = new ClassValue<>() {
+            @Override
+            protected OverRdma computeValue(Class<?> tests) {
+                return new OverRdma();
             }
         };
 
         @Override
         default Factory<MiniRdmaCluster> getFactory() {
-            return FACTORY;
+            return FACTORIES.get(getClass());
         }
 
         @Override
         default RaftProperties getProperties() {
-            return BY_CLASS.get(getClass());
+            return PROPERTIES.get(getClass());
         }
     }
 
