@@ -26,7 +26,7 @@ class TextRulesTest {
 
     /** What the formatter does not read on JDK 17; at the beginning of a line, which no comment is. */
     private static final Pattern NOT_IN_JAVA_17 =
-            Pattern.compile("^ *case null\\b|^ *[\\w<][\\w.<>\\[\\], ?]* _ [=:]|\\(_\\) ->|^ *catch .* _\\)");
+            Pattern.compile("^ *case null\\b|(^ *|\\()[\\w<][\\w.<>\\[\\], ?]* _ [=:]|\\(_\\) ->|^ *catch .* _\\)");
 
     /** Lists of C's functions, one after another: they are looked up and not read. */
     private static final Set<String> LISTS = Set.of("LibIbverbs");

@@ -26,8 +26,9 @@ class MovingTest {
             requests.add(new String(request, UTF_8));
             exchange.reply("hello back".getBytes(UTF_8));
         });
-        try (RdmaServer _ = RdmaServer.bind("127.0.0.1", port, answer)) {
+        try (RdmaServer server = RdmaServer.bind("127.0.0.1", port, answer)) {
             MovingProgram.CHANNEL_API.compile(out, "127.0.0.1", port).run();
+            assertThat(server.port()).isEqualTo(port);
         }
         assertThat(requests).containsExactly("hello");
     }

@@ -34,11 +34,11 @@ class JnvmfProgramsTest {
     @ParameterizedTest
     @EnumSource
     void readsFromTheKernelsTargetWhatItWrote(LabDevice device) throws IOException {
-        try (NvmeTarget _ = new NvmeTarget(device.address());
+        try (NvmeTarget target = new NvmeTarget(device.address());
                 PeerProgram client =
                         start(NvmeBlocks.class, List.of(), device.address(), "" + NvmeTarget.PORT, NvmeTarget.NAME)) {
             assertThat(client.awaitExit(LONG)).as(client.output()).isZero();
-            byte[] disk = Files.readAllBytes(NvmeTarget.disk());
+            byte[] disk = Files.readAllBytes(target.disk());
             assertThat(disk).hasSize(NvmeTarget.DISK_MEBIBYTES << 20);
             int blocks = 0;
             for (int[] extent : NvmeBlocks.EXTENTS) {
@@ -73,10 +73,11 @@ class JnvmfProgramsTest {
                 "-DlocalAddress=" + device.address(),
                 "-Dport=" + NvmeTarget.PORT,
                 "-Dnqn=" + NvmeTarget.NAME);
-        try (NvmeTarget _ = new NvmeTarget(device.address());
+        try (NvmeTarget target = new NvmeTarget(device.address());
                 PeerProgram client = start(NvmeOwnTests.class, properties)) {
             assertThat(client.awaitExit(LONG)).as(client.output()).isZero();
             assertThat(client.output()).contains("passed 23 failed 0");
+            assertThat(target.disk()).exists();
         }
     }
 }

@@ -98,8 +98,9 @@ class MovingOnDevicesTest {
             exchange.reply("hello back".getBytes(UTF_8));
         });
         MovingProgram.Compiled client = MovingProgram.CHANNEL_API.compile(out, device.address(), port);
-        try (RdmaServer _ = RdmaServer.bind(device.address(), port, answer)) {
+        try (RdmaServer server = RdmaServer.bind(device.address(), port, answer)) {
             client.run();
+            assertThat(server.port()).isEqualTo(port);
         }
         assertThat(requests).containsExactly("hello");
     }

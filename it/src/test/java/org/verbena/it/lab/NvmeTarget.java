@@ -21,6 +21,8 @@ final class NvmeTarget implements AutoCloseable {
     /** The module has made nullb0, whose blocks are all zero. The next number is 1; newer kernels take it from here. */
     private static final String DISK = "nullb1";
 
+    private final Path disk = Path.of("/dev", DISK);
+
     /** What undoes what was done, the last first. */
     private final Deque<Undo> undo = new ArrayDeque<>();
 
@@ -39,15 +41,15 @@ final class NvmeTarget implements AutoCloseable {
             PeerProgram.run(Patience.LIMIT, "mount", "-t", "configfs", "none", CONFIG.toString());
         }
         try {
-            Path disk = folder(CONFIG.resolve("nullb").resolve(DISK));
-            write(disk, "size", String.valueOf(DISK_MEBIBYTES));
-            write(disk, "blocksize", "512");
-            write(disk, "memory_backed", "1");
-            onAndOff(disk, "power");
+            Path device = folder(CONFIG.resolve("nullb").resolve(DISK));
+            write(device, "size", String.valueOf(DISK_MEBIBYTES));
+            write(device, "blocksize", "512");
+            write(device, "memory_backed", "1");
+            onAndOff(device, "power");
             Path subsystem = folder(targets.resolve("subsystems").resolve(NAME));
             write(subsystem, "attr_allow_any_host", "1");
             Path namespace = folder(subsystem.resolve("namespaces/1"));
-            write(namespace, "device_path", disk().toString());
+            write(namespace, "device_path", disk.toString());
             onAndOff(namespace, "enable");
             Path port = folder(targets.resolve("ports/1"));
             write(port, "addr_trtype", "rdma");
@@ -64,8 +66,8 @@ final class NvmeTarget implements AutoCloseable {
     }
 
     /** The disk as the kernel's own users see it. */
-    static Path disk() {
-        return Path.of("/dev", DISK);
+    Path disk() {
+        return disk;
     }
 
     private Path folder(Path folder) throws IOException {
