@@ -25,6 +25,8 @@ final class RequestLoad {
     enum Phase {
         /** Nothing is measured: at the beginning, and while what was late catches up. */
         UNMEASURED,
+        /** They leave and return for the first time, by code that is not compiled yet. */
+        FIRST,
         QUIET,
         LEAVING,
         RETURNING

@@ -11,15 +11,12 @@ import java.util.function.Function;
 import org.verbena.transport.spi.LoopClock;
 
 /**
- * Asks the clients of a server to leave, some at a time. Each then takes its requests to another server and connects
- * anew, and if all did so at once, the requests of all would wait for the connections of all.
+ * Asks the clients of a server to leave, one after the other. Each then takes its requests to another server and
+ * connects anew, and if all did so at once, the requests of all would wait for the connections of all.
  */
 final class Leaving {
-    /** So many at once: those of a small server leave without a wait. */
-    private static final int TOGETHER = 8;
-
-    /** To make and end eight connections takes two processors about half as long. */
-    private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(80);
+    /** To make and end a connection takes two processors about half as long. */
+    private static final long MOST_BETWEEN_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     /** All are asked within this part of the time that there is: the rest is for their requests. */
     private static final int TIME_DIVISOR = 4;
@@ -27,9 +24,12 @@ final class Leaving {
     private final Function<Messenger, CompletableFuture<Void>> asking;
     private final LoopClock clock;
     private final Queue<Messenger> rest;
-    private final long stepNanos;
+    private final long betweenNanos;
     private final List<CompletableFuture<Void>> left = new ArrayList<>();
     private final CompletableFuture<Void> all = new CompletableFuture<>();
+
+    /** When the next one is asked. */
+    private long dueNanos;
 
     private Leaving(
             Collection<Messenger> connections,
@@ -39,8 +39,8 @@ final class Leaving {
         rest = new ArrayDeque<>(connections);
         this.asking = asking;
         this.clock = clock;
-        int steps = Math.max(1, (rest.size() - 1) / TOGETHER);
-        stepNanos = Math.min(STEP_NANOS, mostNanos / TIME_DIVISOR / steps);
+        betweenNanos = Math.min(MOST_BETWEEN_NANOS, mostNanos / TIME_DIVISOR / Math.max(1, rest.size() - 1));
+        dueNanos = clock.nanoTime();
     }
 
     /**
@@ -60,18 +60,18 @@ final class Leaving {
         return leaving.all;
     }
 
-    /** One call after the other. Those that have gone meanwhile take no time. */
+    /** Asks those whose turn has come; those that have gone meanwhile take no time. One call after the other. */
     private void next() {
-        int asked = 0;
-        while (asked < TOGETHER && !rest.isEmpty()) {
+        long nowNanos = clock.nanoTime();
+        while (!rest.isEmpty() && dueNanos - nowNanos <= 0) {
             Messenger connection = rest.remove();
-            asked += connection.channel().isActive() ? 1 : 0;
+            dueNanos += connection.channel().isActive() ? betweenNanos : 0;
             left.add(asking.apply(connection));
         }
         if (rest.isEmpty()) {
             CompletableFuture.allOf(left.toArray(CompletableFuture<?>[]::new)).thenRun(() -> all.complete(null));
         } else {
-            clock.schedule(this::next, stepNanos);
+            clock.schedule(this::next, dueNanos - nowNanos);
         }
     }
 }
