@@ -6,7 +6,10 @@ package org.verbena.transport.soft;
  */
 final class LeastRate {
     private int sinceTick;
-    private long sinceItem;
+
+    /** -1 before the first call, so that the first item has its time however old the loop is. */
+    private long sinceItem = -1;
+
     private long sinceBytes;
 
     /**
@@ -15,7 +18,7 @@ final class LeastRate {
      * @param tick the loop's time
      * @param ticks how long the peer has for so many bytes
      * @param owed whether it owes anything
-     * @param item which one: a number that changes when it is done
+     * @param item which one: a number that changes when it is done, 0 or more
      * @param bytes how much has arrived so far, of all items
      * @param leastBytes how much is enough
      * @return whether the same item was owed for more than so many ticks, and fewer bytes of it arrived

@@ -26,6 +26,15 @@ class LeastRateTest {
         assertThat(ticksUntilTooSlow(0, 100)).isEqualTo(1 + TICKS + 1);
     }
 
+    /** The first item has the number 0, and the loop may have passed any number of ticks before. */
+    @Test
+    void aConnectionOnAnOldLoopHasAsMuchTime() {
+        for (int tick = 1000; tick <= 1000 + TICKS; tick++) {
+            assertThat(rate.isTooSlow(tick, TICKS, true, 0, 0, LEAST)).isFalse();
+        }
+        assertThat(rate.isTooSlow(1000 + TICKS + 1, TICKS, true, 0, 0, LEAST)).isTrue();
+    }
+
     @Test
     void aByteNowAndThenIsTooSlow() {
         assertThat(ticksUntilTooSlow(1, 100)).isEqualTo(1 + TICKS + 1);
