@@ -78,6 +78,7 @@ class RacedAddressesTest {
     private static final class Held implements Dialer {
         final BlockingQueue<SocketAddress> dialed = new LinkedBlockingQueue<>();
         final CountDownLatch six = new CountDownLatch(1);
+        final CompletableFuture<Void> cancelled = new CompletableFuture<>();
         final CompletableFuture<Channel> late = new CompletableFuture<>();
         private final Dialer dialer;
 
@@ -94,8 +95,8 @@ class RacedAddressesTest {
             while (six.getCount() > 0) {
                 try {
                     six.await();
-                } catch (InterruptedException cancelled) {
-                    // it is not, and its thread is not interrupted any more
+                } catch (InterruptedException lost) {
+                    cancelled.complete(null); // it is not, and its thread is not interrupted any more
                 }
             }
             Channel connected = dialer.connect(address, rungs, beganNanos);
@@ -145,6 +146,8 @@ class RacedAddressesTest {
             assertThat(held.dialed.remove()).isEqualTo(new InetSocketAddress(SIX, four.port()));
             assertThat(links.channel().remoteAddress()).isEqualTo(new InetSocketAddress(FOUR, four.port()));
 
+            // After that: an attempt that is let go before is ended by the interrupt.
+            Patience.await("the end of the race", held.cancelled);
             held.six.countDown();
             Channel late = Patience.await("the loser", held.late);
             RdmaChannel itsEnd = Patience.take("the loser's end", accepted);
