@@ -58,7 +58,7 @@ static struct { char function[64]; int count; } calls[64];
 static int failed;
 static struct { char function[32], thread[32]; } threads[64];
 static int removed[2];
-static int blocked, blocking, hold_sends, hold_flushes, hold_events, ports_down, cleaned;
+static int blocked, blocking, hold_sends, hold_flushes, hold_events, failed_epoll, epoll_error, ports_down, cleaned;
 static unsigned thread_count;
 static int kernel_polls, binds, invalidations, locked_doorbells, send_posts, send_completions, relaxed, thread_domains;
 
@@ -192,7 +192,7 @@ EXPORT void stub_reset(void)
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
 	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = binds = invalidations = locked_doorbells = send_posts = send_completions = relaxed = 0;
 	       memset(removed, 0, sizeof(removed));
-	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = -1);
+	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = failed_epoll = -1);
 }
 
 EXPORT void stub_hold_sends(int hold) { hold_sends = hold; }
@@ -1729,11 +1729,23 @@ EXPORT int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
 	return syscall(SYS_epoll_ctl, epoll, operation, fd, event);
 }
 
+/* A failure lasts for the call after it, which asks for the errno. */
 EXPORT int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
 {
-	pthread_mutex_lock(&lock);
-	FAIL_MINUS_ONE("");
-	pthread_mutex_unlock(&lock);
+	int error;
+
+	LOCKED(
+		if (epoll == failed_epoll) {
+			error = epoll_error;
+			failed_epoll = -1;
+		} else if ((error = failing(__func__, ""))) {
+			epoll_error = error;
+			failed_epoll = epoll;
+		});
+	if (error) {
+		errno = error;
+		return -1;
+	}
 	return syscall(SYS_epoll_pwait, epoll, events, most, timeout, NULL, (size_t) 8);
 }
 

@@ -124,21 +124,30 @@ public final class Epoll implements AutoCloseable {
 
     private int await0(long timeoutNanos) {
         if (timeoutNanos <= 0) {
-            return Libc.epollWait(capture, fd, events, maxEvents, timeoutNanos == 0 ? 0 : -1);
+            return awaitMillis(timeoutNanos == 0 ? 0 : -1);
         }
         long bounded = Math.min(timeoutNanos, MAX_TIMEOUT_NANOS);
         if (hasPwait2) {
             timeout.set(ValueLayout.JAVA_LONG, 0, bounded / NANOS_PER_SECOND);
             timeout.set(ValueLayout.JAVA_LONG, 8, bounded % NANOS_PER_SECOND);
-            int count = Libc.epollPwait2(capture, fd, events, maxEvents, timeout);
+            int count = Libc.epollPwait2(fd, events, maxEvents, timeout);
+            if (count >= 0) {
+                return count;
+            }
+            count = Libc.epollPwait2Errno(capture, fd, events, maxEvents, timeout.fill((byte) 0));
             if (count != -Errno.ENOSYS) {
                 return count;
             }
             hasPwait2 = false;
         }
         // Rounded up: a loop that wakes before its deadline would spin through the rest of the millisecond.
-        int millis = (int) ((bounded + NANOS_PER_MILLI - 1) / NANOS_PER_MILLI);
-        return Libc.epollWait(capture, fd, events, maxEvents, millis);
+        return awaitMillis((int) ((bounded + NANOS_PER_MILLI - 1) / NANOS_PER_MILLI));
+    }
+
+    /** Waits without the errno. When that fails, it only looks, with the errno: after a signal that shows no error. */
+    private int awaitMillis(int timeoutMillis) {
+        int count = Libc.epollWait(fd, events, maxEvents, timeoutMillis);
+        return count >= 0 ? count : Libc.epollWaitErrno(capture, fd, events, maxEvents, 0);
     }
 
     /** Behaves as on a kernel without epoll_pwait2. */

@@ -42,7 +42,11 @@ public final class Libc {
                 "epoll_ctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS), Errno.CAPTURE);
 
         /** {@code int epoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout)}. */
-        static final MethodHandle EPOLL_WAIT = required(
+        static final MethodHandle EPOLL_WAIT =
+                required("epoll_wait", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT));
+
+        /** As {@link #EPOLL_WAIT}, with the errno. */
+        static final MethodHandle EPOLL_WAIT_ERRNO = required(
                 "epoll_wait", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT), Errno.CAPTURE);
 
         /**
@@ -50,6 +54,10 @@ public final class Libc {
          * const sigset_t *sigmask)}; glibc 2.35 and Linux 5.11 have it.
          */
         static final @Nullable MethodHandle EPOLL_PWAIT2 = LIBRARY.function(
+                "epoll_pwait2", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, ADDRESS, ADDRESS));
+
+        /** As {@link #EPOLL_PWAIT2}, with the errno. */
+        static final @Nullable MethodHandle EPOLL_PWAIT2_ERRNO = LIBRARY.function(
                 "epoll_pwait2",
                 FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, ADDRESS, ADDRESS),
                 Errno.CAPTURE);
@@ -106,20 +114,46 @@ public final class Libc {
         }
     }
 
-    public static int epollWait(
+    /**
+     * Returns -1 on failure, without the errno: the JDK makes an object for each call with it. {@link
+     * #epollWaitErrno} tells why.
+     */
+    public static int epollWait(int epollFd, MemorySegment events, int maxEvents, int timeoutMillis) {
+        try {
+            return (int) Handles.EPOLL_WAIT.invokeExact(epollFd, events, maxEvents, timeoutMillis);
+        } catch (Throwable e) {
+            throw rethrow(e);
+        }
+    }
+
+    /** As {@link #epollWait}, with the errno as a negative number. */
+    public static int epollWaitErrno(
             MemorySegment capture, int epollFd, MemorySegment events, int maxEvents, int timeoutMillis) {
         try {
-            int count = (int) Handles.EPOLL_WAIT.invokeExact(capture, epollFd, events, maxEvents, timeoutMillis);
+            int count = (int) Handles.EPOLL_WAIT_ERRNO.invokeExact(capture, epollFd, events, maxEvents, timeoutMillis);
             return count < 0 ? -Errno.get(capture) : count;
         } catch (Throwable e) {
             throw rethrow(e);
         }
     }
 
-    /** Returns -ENOSYS if the C library or the kernel is too old for it. */
-    public static int epollPwait2(
-            MemorySegment capture, int epollFd, MemorySegment events, int maxEvents, MemorySegment timeout) {
+    /** Returns -1 on failure, and without the call in the C library; {@link #epollPwait2Errno} tells why. */
+    public static int epollPwait2(int epollFd, MemorySegment events, int maxEvents, MemorySegment timeout) {
         MethodHandle handle = Handles.EPOLL_PWAIT2;
+        if (handle == null) {
+            return -1;
+        }
+        try {
+            return (int) handle.invokeExact(epollFd, events, maxEvents, timeout, MemorySegment.NULL);
+        } catch (Throwable e) {
+            throw rethrow(e);
+        }
+    }
+
+    /** As {@link #epollPwait2}, with the errno: -ENOSYS if the C library or the kernel is too old for it. */
+    public static int epollPwait2Errno(
+            MemorySegment capture, int epollFd, MemorySegment events, int maxEvents, MemorySegment timeout) {
+        MethodHandle handle = Handles.EPOLL_PWAIT2_ERRNO;
         if (handle == null) {
             return -Errno.ENOSYS;
         }

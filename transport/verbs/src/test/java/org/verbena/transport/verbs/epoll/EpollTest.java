@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.spi.Patience;
@@ -111,6 +112,33 @@ class EpollTest {
         assertThat(epoll.await(-1)).isEqualTo(1);
         assertThat(epoll.data(0)).isEqualTo(9);
         waker.join();
+    }
+
+    /** A process that was stopped finds its waits interrupted (signal(7)). */
+    @ParameterizedTest
+    @ValueSource(longs = {-1, 3_600_000_000_000L})
+    void endsAWaitThatASignalInterruptsWithoutAnError(long timeoutNanos, @TempDir Path directory) throws Exception {
+        Path wanted = Files.createFile(directory.resolve("wanted"));
+        // Never killed, which could be between its two signals.
+        String command = "while [ -e $1 ]; do sleep 0.05; kill -STOP $0 && kill -CONT $0 || exit; done";
+        String own = Long.toString(ProcessHandle.current().pid());
+        Process signals = new ProcessBuilder("sh", "-c", command, own, wanted.toString()).start();
+        try {
+            assertThat(epoll.await(timeoutNanos)).isZero();
+        } finally {
+            Files.delete(wanted);
+            signals.waitFor();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {-1, 0, 1_000_000})
+    void saysWhyItCannotWait(long timeoutNanos) {
+        try (Epoll none = new Epoll(0)) {
+            assertThatThrownBy(() -> none.await(timeoutNanos))
+                    .isInstanceOf(UncheckedIOException.class)
+                    .hasMessageContaining("EINVAL");
+        }
     }
 
     @Test
