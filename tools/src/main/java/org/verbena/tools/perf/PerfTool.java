@@ -281,7 +281,13 @@ enum PerfTool {
     }
 
     private static double number(String text) {
-        return Double.parseDouble(text);
+        try {
+            return Double.parseDouble(text);
+        } catch (NumberFormatException infinite) { // C's inf and nan, which Java calls otherwise
+            throw new CommandFailure(
+                    "it printed " + text + " for a figure: perftest does when it cannot tell the rate of"
+                            + " the processor's clock; try again");
+        }
     }
 
     @Override

@@ -228,6 +228,14 @@ class PerfAgainstTest {
         assertThatExceptionOfType(CommandFailure.class)
                 .isThrownBy(() -> PerfTool.PERFTEST.figures(run, "Unable to open device\n"))
                 .withMessage("no figures in what ib_send_lat printed: Unable to open device");
+        for (String noNumber : new String[] {"inf", "-nan"}) {
+            assertThatExceptionOfType(CommandFailure.class)
+                    .isThrownBy(() -> PerfTool.PERFTEST.figures(run, """
+                             #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]
+                             2       500          inf          inf      %s       %<s
+                            """.formatted(noNumber)))
+                    .withMessageContaining("printed " + noNumber);
+        }
         assertThat(PerfTool.PERFTEST.program(new ToolRun(PerfTest.WRITE, true, 2, 1, 1, false, 1, 500)))
                 .isNull();
     }
