@@ -13,6 +13,9 @@ import picocli.CommandLine.Spec;
 
 /** A mixin: lets a C program measure the same after each test and size. */
 final class PerfAgainst {
+    /** How often a program measures whose figures are not all finite. */
+    private static final int MEASUREMENTS = 5;
+
     @Option(
             names = "--against",
             paramLabel = "TOOL",
@@ -80,13 +83,19 @@ final class PerfAgainst {
             if (server == null) {
                 throw new CommandFailure("the connection has ended");
             }
-            int port = connection.startTool(it, run);
-            try {
-                ToolFigures its = new ToolProcess(it, run, hasDevice).measure(server.getAddress(), port);
-                return Compared.of(it, run, mine, its);
-            } finally {
-                connection.endTool();
+            for (int left = MEASUREMENTS; left > 0; left--) {
+                int port = connection.startTool(it, run);
+                try {
+                    ToolFigures its = new ToolProcess(it, run, hasDevice).measure(server.getAddress(), port);
+                    if (its.areFinite()) {
+                        return Compared.of(it, run, mine, its);
+                    }
+                } finally {
+                    connection.endTool();
+                }
             }
+            throw new CommandFailure(
+                    it.program(run) + " has printed inf or nan for a figure each time: is the machine's clock steady?");
         } catch (CommandFailure | IOException e) {
             failures++;
             return Compared.failed(it, it.program(run), String.valueOf(e.getMessage()));

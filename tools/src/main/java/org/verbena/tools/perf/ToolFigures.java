@@ -16,4 +16,15 @@ record ToolFigures(double typicalMicros, double averageMicros, double megabytesP
     static ToolFigures bandwidth(double megabytesPerSecond, double perSecond) {
         return new ToolFigures(Double.NaN, Double.NaN, megabytesPerSecond, perSecond);
     }
+
+    /**
+     * Whether each value is a number: perftest divides by the rate of the processor's clock, and by 0 if it could not
+     * tell that in a machine with an unsteady clock.
+     */
+    boolean areFinite() {
+        return !Double.isInfinite(typicalMicros)
+                && !Double.isInfinite(averageMicros)
+                && !Double.isInfinite(megabytesPerSecond)
+                && !Double.isInfinite(perSecond);
+    }
 }
