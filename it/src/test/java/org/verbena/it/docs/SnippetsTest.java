@@ -33,6 +33,7 @@ class SnippetsTest {
             "docs/guide.md",
             "docs/fleet.md",
             "docs/running.md",
+            "docs/kubernetes.md",
             "docs/rpc.md",
             "docs/frameworks.md",
             "docs/moving.md",
