@@ -233,6 +233,11 @@ final class ChannelHost
     }
 
     @Override
+    public boolean hasPeerClosed0() {
+        return channel.connection().hasPeerClosed0();
+    }
+
+    @Override
     public long arrivalNanos0() {
         return channel.connection().arrivalNanos0();
     }

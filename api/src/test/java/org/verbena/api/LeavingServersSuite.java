@@ -13,7 +13,9 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
@@ -199,6 +201,49 @@ public abstract class LeavingServersSuite extends ApiSuite {
             }
             server.next();
             assertThat(client.lateReplies()).isZero();
+        }
+    }
+
+    /** Sends one request after another until told to stop, and counts those that fail. */
+    private static CompletableFuture<Integer> failures(RdmaClient client, AtomicBoolean stop) {
+        return CompletableFuture.supplyAsync(
+                () -> {
+                    int failed = 0;
+                    while (!stop.get()) {
+                        failed += Patience.await(
+                                "a request",
+                                client.request(text("again")).handle((reply, failure) -> failure == null ? 0 : 1));
+                    }
+                    return failed;
+                },
+                task -> Thread.ofPlatform().start(task));
+    }
+
+    /**
+     * Only a request that is under way fails, or is about to be sent: the closed connection, which has nothing to do,
+     * draws no further.
+     */
+    @Test
+    void aServerThatClosesDrawsNoRequestsAfterIt() {
+        MessageHandler echo = (exchange, message) -> exchange.reply(message.retain());
+        try (RdmaServer stays = RdmaServer.builder().group(group).bind(host(), 0, echo)) {
+            for (int round = 0; round < 10; round++) {
+                RdmaServer closes = RdmaServer.builder().group(group).bind(host(), 0, echo);
+                Target both = Target.of(List.of(stays.localAddress(), closes.localAddress()));
+                try (RdmaClient client = builder().target(both).connect()) {
+                    Patience.until(
+                            "both connections", () -> !closes.connections().isEmpty());
+                    AtomicBoolean stop = new AtomicBoolean();
+                    List<CompletableFuture<Integer>> callers = Stream.generate(() -> failures(client, stop))
+                            .limit(4)
+                            .toList();
+                    Patience.await("closing", closes.closeAsync());
+                    stop.set(true);
+                    assertThat(callers)
+                            .allSatisfy(caller -> assertThat(Patience.await("a caller", caller))
+                                    .isLessThanOrEqualTo(2));
+                }
+            }
         }
     }
 }

@@ -139,6 +139,31 @@ public sealed class ConnectionException extends RdmaException {
         }
     }
 
+    /** An operation was not begun, since one end had closed the connection in good order: it may be done elsewhere. */
+    public static final class NotDone extends ConnectionException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        /**
+         * Creates an exception.
+         *
+         * @param message what was not done, and which end had closed
+         */
+        public NotDone(String message) {
+            super(message);
+        }
+
+        /**
+         * Creates an exception with a cause.
+         *
+         * @param message what was not done, and which end had closed
+         * @param cause the reason
+         */
+        public NotDone(String message, Throwable cause) {
+            super(message, cause);
+        }
+    }
+
     /** An established connection was lost: an end closed it or vanished, or its device or path failed. */
     public static final class Lost extends ConnectionException {
         @Serial

@@ -257,6 +257,12 @@ public final class ChannelConnection implements MessageListener {
         return begun != null && (begun.peerAnnounced() & feature) != 0;
     }
 
+    /** Whether the peer has closed, so that it takes nothing more. */
+    public boolean hasPeerClosed0() {
+        MessageConnection begun = connection;
+        return begun != null && begun.hasPeerClosed();
+    }
+
     /** When the first part of the message that is being read arrived, as far as this end knows. */
     public long arrivalNanos0() {
         long turnNanos = channel.inbound0().turnNanos(loopClock);

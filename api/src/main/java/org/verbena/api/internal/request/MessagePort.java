@@ -22,6 +22,9 @@ public interface MessagePort {
     /** Whether the peer's program announced this feature. Event loop only, once active. */
     boolean peerTakes0(int feature);
 
+    /** Whether the peer has closed, so that it takes nothing more. Event loop only. */
+    boolean hasPeerClosed0();
+
     /** When the first part of the message that is being read arrived, as far as this end knows. Event loop only. */
     long arrivalNanos0();
 

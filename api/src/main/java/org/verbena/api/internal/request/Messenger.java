@@ -63,6 +63,7 @@ public final class Messenger extends ChannelDuplexHandler {
     // Written by the loop, read by any thread.
     private volatile @Nullable Throwable firstCause;
     private volatile boolean closedHere;
+    private volatile boolean closedThere;
 
     /** Whether the peer knows the kinds of frames from 7 on. */
     private volatile boolean peerExtended;
@@ -248,7 +249,15 @@ public final class Messenger extends ChannelDuplexHandler {
 
     /** Whether nothing can be sent any more. Any thread. */
     public boolean isGone() {
-        return closedHere || !channel.isActive();
+        return closedHere || closedThere || !channel.isActive();
+    }
+
+    /** Whether the peer has closed: the channel is active until both ends have disconnected. Event loop only. */
+    boolean hasPeerClosed0() {
+        if (!closedThere && port.hasPeerClosed0()) {
+            closedThere = true;
+        }
+        return closedThere;
     }
 
     /** Whether a client may begin something here. Any thread. */

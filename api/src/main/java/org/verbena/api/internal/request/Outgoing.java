@@ -379,10 +379,14 @@ final class Outgoing {
                 return tooLarge(
                         frame.lengthBytes() - headerBytes, Math.max(0, frame.limitBytes() - Frames.RESERVED_BYTES));
             }
-            boolean isClosed = cause instanceof ClosedChannelException
-                    || cause instanceof RejectedExecutionException
-                    || cause.getClass() == ConnectionException.class; // one end had closed, but the channel had not yet
-            return isClosed ? outgoing.messenger.closed("send", cause) : cause;
+            Messenger messenger = outgoing.messenger;
+            if (cause instanceof ConnectionException.NotDone) { // one end had closed, but the channel had not yet
+                return new ConnectionException.NotDone(
+                        String.valueOf(messenger.closed("send", cause).getMessage()), cause);
+            }
+            return cause instanceof ClosedChannelException || cause instanceof RejectedExecutionException
+                    ? messenger.closed("send", cause)
+                    : cause;
         }
 
         /** Called before its outcome becomes visible. May be called more than once. */

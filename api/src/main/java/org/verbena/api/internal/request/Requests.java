@@ -303,6 +303,9 @@ public final class Requests {
                 giveUp(new CancellationException("cancelled before it began"));
                 return;
             }
+            if (messenger.hasPeerClosed0()) {
+                serverLeaves0(0, "it has closed the connection");
+            }
             if (inactive || !messenger.isUsable()) {
                 notBegun(messenger.closed("request", new ClosedChannelException()));
                 return;

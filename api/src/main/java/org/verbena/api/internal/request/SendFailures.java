@@ -11,9 +11,10 @@ import org.verbena.transport.RequestException;
 final class SendFailures {
     private SendFailures() {}
 
-    /** Whether it refuses one message, which was not sent then, and leaves the connection up. */
+    /** Whether the message was not sent: refused while the connection stays up, or by one that was closed. */
     static boolean refusesOnlyIt(Throwable cause) {
         return cause instanceof MessageTooLargeException
+                || cause instanceof ConnectionException.NotDone
                 || cause instanceof RegisteredMemoryExhaustedException
                 || cause instanceof IllegalReferenceCountException
                 || cause instanceof RequestException

@@ -150,6 +150,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
+     * Whether the peer has closed, so that nothing more is sent to it.
+     *
+     * @return false before the listener's {@code onActive}
+     */
+    public boolean hasPeerClosed() {
+        return parts.life.hasPeerClosed();
+    }
+
+    /**
      * What the peer's program announced.
      *
      * @return 8 bits; 0 before the listener's {@code onActive}, and with RAW

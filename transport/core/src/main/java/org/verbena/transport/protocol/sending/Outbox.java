@@ -130,7 +130,7 @@ public final class Outbox {
 
     /** Either end has closed in good order, so nothing is lost. */
     private static ConnectionException notDone(Operation operation, String why) {
-        return new ConnectionException(operation.describe() + " was not done: " + why);
+        return new ConnectionException.NotDone(operation.describe() + " was not done: " + why);
     }
 
     /** No more messages are accepted. */
@@ -336,7 +336,11 @@ public final class Outbox {
      */
     public void failAll(@Nullable Throwable ending) {
         String why = "the connection to " + peer + " was closed";
-        Function<Operation, Throwable> cause = operation -> ending != null ? ending : notDone(operation, why);
+        Function<Operation, Throwable> cause = operation -> ending != null
+                ? ending
+                : operation.posted
+                        ? new ConnectionException(operation.describe() + " may not have been done: " + why)
+                        : notDone(operation, why);
         Operation posted = failedHead;
         Operation unposted = waitingHead;
         failedHead = null;
