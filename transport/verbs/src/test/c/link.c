@@ -187,6 +187,37 @@ static void scatter(struct stub_work *work, const char *from, uint32_t bytes)
 	}
 }
 
+/*
+ * After stub_reorder_writes, peers' writes into memory of relaxed ordering land so late that the first of two is seen last, though it has
+ * completed before the second was posted: ibv_reg_mr(3), "back-to-back network writes that target the same memory region leave the region
+ * in an unknown state".
+ */
+static int reorders_writes;
+static struct { uint64_t address; uint32_t bytes; char data[64]; } late;
+EXPORT void stub_reorder_writes(int on) { LOCKED(reorders_writes = on; late.bytes = 0); }
+
+static int is_relaxed(uint32_t key)
+{
+	struct ibv_mr *mr = key & REGION_KEY ? regions[key % REGIONS].mr : NULL;
+
+	for (int i = 0; !mr && i < WINDOWS; i++)
+		if (windows[i].mw && windows[i].key == key)
+			mr = windows[i].mr;
+	return mr && regions[mr->lkey % REGIONS].access & IBV_ACCESS_RELAXED_ORDERING;
+}
+
+static void write_to_peer(struct stub_work *work, const char *data)
+{
+	memcpy((char *) work->address, data, work->bytes);
+	if (!reorders_writes || work->bytes > sizeof(late.data) || !is_relaxed(work->key))
+		return;
+	if (late.address == work->address && late.bytes == work->bytes)
+		memcpy((char *) work->address, late.data, late.bytes);
+	late.address = work->address;
+	late.bytes = work->bytes;
+	memcpy(late.data, data, work->bytes);
+}
+
 static uint64_t room(struct stub_work *work)
 {
 	uint64_t bytes = 0;
@@ -316,7 +347,7 @@ static int perform(struct stub_qp *qp, struct stub_work *work)
 	default:
 		gather(work, data);
 		if (right)
-			memcpy((char *) work->address, data, work->bytes);
+			write_to_peer(work, data);
 		if (takes_receive)
 			status = deliver(qp, peer, work, data);
 	}

@@ -110,8 +110,9 @@ final class VerbsDevice {
         ProtectionDomain domain = null;
         try {
             domain = context.allocateProtectionDomain();
-            memoryDomain = new VerbsMemoryDomain(
-                    domain, isHardware() && RelaxedOrdering.isWanted() && takesRelaxedOrdering(domain));
+            RelaxedOrdering wanted = RelaxedOrdering.wanted();
+            boolean isRelaxed = isHardware() && wanted != RelaxedOrdering.OFF && takesRelaxedOrdering(domain);
+            memoryDomain = new VerbsMemoryDomain(domain, isRelaxed ? wanted : RelaxedOrdering.OFF);
             usesWindows = announcesWindows() && makesWindow(domain);
             if (usesWindows) {
                 memoryDomain.useWindows();

@@ -30,15 +30,15 @@ final class VerbsMemoryDomain implements MemoryDomain {
     private final List<Runnable> lossListeners = new ArrayList<>();
     private boolean isLost;
 
-    /** Whether the device may write in another order than packets came: see {@link RelaxedOrdering}. */
-    private final boolean isRelaxed;
+    /** What the device may write in another order than packets came. */
+    private final RelaxedOrdering relaxed;
 
     /** Whether windows are bound into what is registered here. Written once, before anything is. */
     private boolean hasWindows;
 
-    VerbsMemoryDomain(ProtectionDomain protectionDomain, boolean isRelaxed) {
+    VerbsMemoryDomain(ProtectionDomain protectionDomain, RelaxedOrdering relaxed) {
         this.protectionDomain = protectionDomain;
-        this.isRelaxed = isRelaxed;
+        this.relaxed = relaxed;
     }
 
     ProtectionDomain protectionDomain() {
@@ -63,8 +63,8 @@ final class VerbsMemoryDomain implements MemoryDomain {
                         && mine.region.access().contains(AccessFlag.MW_BIND)
                         && (mine.region.access().contains(AccessFlag.LOCAL_WRITE)
                                 || access.equals(Set.of(Access.REMOTE_READ)))
-                        // Atomics want memory that is written in order.
-                        && !access.contains(Access.REMOTE_ATOMIC)
+                        && (!mine.region.access().contains(AccessFlag.RELAXED_ORDERING)
+                                || relaxed.covers(windowRights(access)))
                         && mine.tryRetain()
                 ? mine
                 : null;
@@ -76,7 +76,7 @@ final class VerbsMemoryDomain implements MemoryDomain {
         if (hasWindows && Collections.disjoint(flags, REMOTE)) {
             flags.add(AccessFlag.MW_BIND); // which opens nothing
         }
-        return new Region(segment, access, registerRegion(segment, ordered(flags)), registeredBytes);
+        return new Region(segment, access, registerRegion(segment, flags, flags), registeredBytes);
     }
 
     /**
@@ -88,10 +88,9 @@ final class VerbsMemoryDomain implements MemoryDomain {
      */
     MemoryRegion registerForWindow(MemorySegment segment, Set<Access> access) {
         EnumSet<AccessFlag> flags = flags(access);
-        boolean atomic = flags.contains(AccessFlag.REMOTE_ATOMIC);
         flags.removeAll(REMOTE);
         flags.add(AccessFlag.MW_BIND);
-        return registerRegion(segment, atomic ? flags : ordered(flags));
+        return registerRegion(segment, flags, windowRights(access));
     }
 
     /** What the window into such a region allows. */
@@ -101,7 +100,7 @@ final class VerbsMemoryDomain implements MemoryDomain {
         return flags;
     }
 
-    private MemoryRegion registerRegion(MemorySegment segment, Set<AccessFlag> flags) {
+    private MemoryRegion registerRegion(MemorySegment segment, EnumSet<AccessFlag> flags, Set<AccessFlag> rights) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException(
                     "only native memory can be registered: allocate the segment from an Arena, not from an array");
@@ -114,6 +113,9 @@ final class VerbsMemoryDomain implements MemoryDomain {
                     "memory of a confined arena cannot be registered, since the device and the loops"
                             + " use it: allocate it from Arena.ofShared() or Arena.global()");
         }
+        if (relaxed.covers(rights)) {
+            flags.add(AccessFlag.RELAXED_ORDERING);
+        }
         try {
             MemoryRegion region = protectionDomain.registerMemory(segment, flags);
             registeredBytes.addAndGet(segment.byteSize());
@@ -121,16 +123,6 @@ final class VerbsMemoryDomain implements MemoryDomain {
         } catch (NativeRdmaException refused) {
             throw NativeFailures.of(refused);
         }
-    }
-
-    /** Not where peers add and swap: their atomics have to see each other's writes, and UCX orders those as well. */
-    private Set<AccessFlag> ordered(Set<AccessFlag> flags) {
-        if (!isRelaxed || flags.contains(AccessFlag.REMOTE_ATOMIC)) {
-            return flags;
-        }
-        EnumSet<AccessFlag> relaxed = EnumSet.copyOf(flags);
-        relaxed.add(AccessFlag.RELAXED_ORDERING);
-        return relaxed;
     }
 
     /** Gives a region of {@link #registerForWindow} back. */
