@@ -58,7 +58,7 @@ static struct { char function[64]; int count; } calls[64];
 static int failed;
 static struct { char function[32], thread[32]; } threads[64];
 static int removed[2];
-static int blocked, blocking, hold_sends, hold_flushes, hold_events, failed_epoll, epoll_error, ports_down, cleaned;
+static int blocked, blocking, hold_sends, hold_flushes, hold_events, failed_epoll, epoll_error, ports_down, cleaned, lost_event = -1;
 static unsigned thread_count;
 static int kernel_polls, binds, invalidations, locked_doorbells, send_posts, send_completions, relaxed, thread_domains;
 
@@ -192,7 +192,7 @@ EXPORT void stub_reset(void)
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
 	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = binds = invalidations = locked_doorbells = send_posts = send_completions = relaxed = 0;
 	       memset(removed, 0, sizeof(removed));
-	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = failed_epoll = -1);
+	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = failed_epoll = lost_event = -1);
 }
 
 EXPORT void stub_hold_sends(int hold) { hold_sends = hold; }
@@ -344,6 +344,10 @@ EXPORT int stub_kernel_polls(void) { return kernel_polls; }
 static const char *name_of(struct ibv_context *context) { return context->device->name; }
 static struct stub_qp *qp_of(uint32_t number) { return qps[number % MAX_QPS]; }
 
+/* Of the events of completion queues one gets lost after so many, as adapters lose interrupts; -1 for none. */
+EXPORT void stub_lose_event(int after) { LOCKED(lost_event = after); }
+EXPORT int stub_lost_event(void) { return lost_event < 0; }
+
 static void push(struct ibv_cq *ibcq, struct ibv_wc wc)
 {
 	struct stub_cq *cq = (struct stub_cq *) ibcq;
@@ -353,6 +357,8 @@ static void push(struct ibv_cq *ibcq, struct ibv_wc wc)
 	cq->ring[cq->tail++ % CQ_DEPTH] = wc;
 	if (cq->armed && cq->base.channel) {
 		cq->armed = 0;
+		if (lost_event >= 0 && lost_event-- == 0)
+			return;
 		if (write(((struct stub_channel *) cq->base.channel)->write_fd, &ibcq, sizeof(ibcq)) != sizeof(ibcq))
 			abort();
 	}

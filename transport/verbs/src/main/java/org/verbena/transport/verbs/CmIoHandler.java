@@ -95,7 +95,7 @@ final class CmIoHandler extends DescriptorIoHandler {
     @Override
     protected int doWork(IoHandlerContext context) {
         handled = 0;
-        block(context);
+        block(context, Long.MAX_VALUE);
         return handled;
     }
 

@@ -59,6 +59,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     /** Polls before the sockets, whose check is a system call, and before Netty's tasks: 2 us of short messages. */
     private static final int POLLS_A_TURN = 8;
 
+    /** How long a loop with connections sleeps: for so long one may miss what an adapter's lost event was for. */
+    private static final long MAX_SLEEP_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     /** What the selector of the sockets is watched with. The devices are watched with their numbers. */
     private static final long SOCKETS = Long.MAX_VALUE;
 
@@ -187,8 +190,10 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         if (handled > 0 || !context.canBlock()) {
             return pollsSinceSockets >= POLLS_A_TURN ? handled + pollSockets() : handled;
         }
+        long sleepNanos = Long.MAX_VALUE;
         for (int i = 0; i < devices.size(); i++) {
             devices.get(i).arm();
+            sleepNanos = devices.get(i).hasEndpoints() ? MAX_SLEEP_NANOS : sleepNanos;
         }
         handled = poll();
         if (handled == 0) {
@@ -199,7 +204,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         }
         pollsSinceCheck = 0;
         counters.waits(start);
-        block(context);
+        block(context, sleepNanos);
         counters.woke();
         if (spin.isAdaptive()) {
             spin.waited(System.nanoTime() - start);

@@ -152,6 +152,12 @@ final class LoopDevice {
         private int sharedEndpoints;
         private boolean armed;
 
+        /**
+         * Completions were found while it was armed: their event is on its way or was lost, as adapters lose
+         * interrupts.
+         */
+        private boolean isEventDue;
+
         /** Why it serves the endpoints it has until they have drained, and no others; null while all is well. */
         private @Nullable RuntimeException failure;
 
@@ -314,6 +320,10 @@ final class LoopDevice {
         return generations[index] & 0xffff;
     }
 
+    boolean hasEndpoints() {
+        return freeCount < usedIndexes;
+    }
+
     void remove(int index) {
         endpoints[index] = null;
         freeIndexes[freeCount++] = index;
@@ -329,11 +339,14 @@ final class LoopDevice {
 
     // ---- completions
 
-    /** Arms the queues that are not armed already. */
+    /**
+     * Arms the queues that are not armed already, and those whose event may be lost. A second event is harmless, and a
+     * lost one costs no more than one sleep.
+     */
     void arm() {
         for (int i = 0; i < queues.size(); i++) {
             LoopQueue queue = queues.get(i);
-            if (!queue.armed && queue.failure == null) {
+            if ((!queue.armed || queue.isEventDue) && queue.failure == null) {
                 try {
                     queue.queue.requestNotify(false);
                 } catch (NativeRdmaException refused) {
@@ -341,14 +354,16 @@ final class LoopDevice {
                     breakQueue(queue, refused);
                     continue;
                 }
+                armedQueues += queue.armed ? 0 : 1;
                 queue.armed = true;
-                armedQueues++;
+                queue.isEventDue = false;
             }
         }
     }
 
     /**
-     * Takes the events of the channel: each disarmed its queue, so there are never more than armed queues.
+     * Takes the events of the channel: each disarmed its queue, or did so before it was armed once more; then another
+     * one may be left, for the next call.
      *
      * @return false if the channel is broken, which it stays: not to be watched any more
      */
@@ -367,6 +382,7 @@ final class LoopDevice {
             for (int i = 0; i < queues.size(); i++) {
                 if (queues.get(i).queue == queue && queues.get(i).armed) {
                     queues.get(i).armed = false;
+                    queues.get(i).isEventDue = false;
                     armedQueues--;
                 }
             }
@@ -388,6 +404,7 @@ final class LoopDevice {
             int count;
             do {
                 count = pollOnce(queue);
+                queue.isEventDue |= count > 0 && queue.armed;
                 for (int j = 0; j < count; j++) {
                     dispatch(j);
                 }

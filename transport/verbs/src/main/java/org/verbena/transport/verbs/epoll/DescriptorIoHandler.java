@@ -108,14 +108,16 @@ public abstract class DescriptorIoHandler implements IoHandler {
      * Waits for a descriptor, a task, or the next scheduled one.
      *
      * @param context says whether there is a task, and when the next is due
+     * @param maxNanos after which it returns in any case; {@code Long.MAX_VALUE} for never
      */
-    protected final void block(IoHandlerContext context) {
+    protected final void block(IoHandlerContext context, long maxNanos) {
         int count;
         state.set(WAITING);
         try {
             if (context.canBlock()) {
                 boolean scheduled = context.deadlineNanos() != -1;
-                count = epoll.await(scheduled ? Math.max(0, context.delayNanos(System.nanoTime())) : -1);
+                long nanos = scheduled ? Math.clamp(context.delayNanos(System.nanoTime()), 0, maxNanos) : maxNanos;
+                count = epoll.await(nanos == Long.MAX_VALUE ? -1 : nanos);
             } else {
                 count = epoll.await(0);
             }
