@@ -81,7 +81,7 @@ class ArchitectureTest {
     static void readClasses() {
         classes = new ClassFileImporter()
                 .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
-                .withImportOption(location -> !location.contains("-tests.jar"))
+                .withImportOption(location -> !location.contains("-tests.jar") && !location.contains("/it/times/"))
                 .importPackages("org.verbena");
     }
 

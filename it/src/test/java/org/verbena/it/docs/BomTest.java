@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Test;
 /** {@code verbena-bom} repeats what it does not inherit from the parent: it is the same. */
 class BomTest {
     /** Programs, not libraries. */
-    private static final List<String> NOT_PUBLISHED =
-            List.of("verbena-flight", "verbena-samples", "verbena-tools", "verbena-bench", "verbena-it");
+    private static final List<String> NOT_PUBLISHED = List.of(
+            "verbena-flight", "verbena-samples", "verbena-tools", "verbena-bench", "verbena-it", "verbena-times");
 
     private final Path root = SnippetsTest.root();
     private final Pom parent;

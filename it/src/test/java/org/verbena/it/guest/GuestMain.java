@@ -22,6 +22,7 @@ import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.TestPlan;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.verbena.it.guest.LabEvent.Kind;
+import org.verbena.times.ClassTimes;
 
 /**
  * Runs tests with Jupiter in the guest and writes what happens into the event log.
@@ -76,7 +77,7 @@ final class GuestMain {
                             .map(DiscoverySelectors::selectUniqueId)
                             .toList())
                     .build();
-            Jupiter.launcher().execute(request, recorder);
+            Jupiter.launcher().execute(request, recorder, new ClassTimes());
             recorder.end();
         }
     }

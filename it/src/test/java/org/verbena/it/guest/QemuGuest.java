@@ -31,6 +31,9 @@ final class QemuGuest implements Guest {
      */
     static final String PROGRAM_FLAG = "-XX:CompileThresholdScaling=10";
 
+    /** The file in the exchange folder that says what each class took: {@code .ci/times}. */
+    private static final String TIMES = "times";
+
     private static final int CONSOLE_TAIL_LINES = 60;
 
     private static final int PATIENCE_SECONDS = 120;
@@ -154,6 +157,8 @@ final class QemuGuest implements Guest {
                 .filter(name -> FORWARDED_PREFIXES.stream().anyMatch(name::startsWith))
                 .sorted()
                 .forEach(name -> arguments.add("-D" + name + "=" + System.getProperty(name)));
+        arguments.add("-Dverbena.times=/lab-exchange/" + TIMES);
+        arguments.add("-Dverbena.times.machine=true");
         arguments.add(GuestMain.class.getName());
         arguments.add("/lab-exchange");
         writeArguments(exchange.resolve("java.args"), arguments);

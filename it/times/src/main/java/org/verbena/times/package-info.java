@@ -1,0 +1,5 @@
+/** What the tests of a build take. */
+@NullMarked
+package org.verbena.times;
+
+import org.jspecify.annotations.NullMarked;
