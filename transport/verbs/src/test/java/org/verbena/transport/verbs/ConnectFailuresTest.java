@@ -3,6 +3,7 @@ package org.verbena.transport.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -16,6 +17,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.ffm.Errno;
 
+@Tag("no-stub")
 class ConnectFailuresTest {
     private static final String WHAT = "connecting to 192.0.2.1:7471 failed while resolving the address";
 

@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.verbena.transport.ProviderException;
 import org.verbena.verbs.memory.AccessFlag;
 
+@Tag("no-stub")
 class RelaxedOrderingTest {
     private static List<String> cpu(String vendor, int family) {
         return List.of("processor\t: 0", "vendor_id\t: " + vendor, "cpu family\t: " + family, "model\t\t: 1");

@@ -2,9 +2,11 @@ package org.verbena.transport.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag("no-stub")
 class RendezvousThresholdTest {
     /** The rows of 100 Gb/s are in docs/adapters.md. */
     @ParameterizedTest

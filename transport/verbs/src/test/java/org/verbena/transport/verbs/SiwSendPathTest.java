@@ -4,11 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.WorkRequest;
 
 /** What siw completes in any order is reported in the order posted. */
+@Tag("no-stub")
 class SiwSendPathTest {
     private final List<String> told = new ArrayList<>();
     private final SendPath.Events events = new SendPath.Events() {

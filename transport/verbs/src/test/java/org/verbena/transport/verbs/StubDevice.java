@@ -19,11 +19,15 @@ import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.MessageDigest;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.verbena.cm.Cm;
 import org.verbena.transport.spi.EndpointOptions;
@@ -64,33 +68,7 @@ final class StubDevice {
         if (symbols == null) {
             Assumptions.assumeTrue(
                     Files.exists(Path.of("/usr/include/rdma/rdma_cma.h")), "librdmacm-dev is not installed");
-            Path library = Files.createTempDirectory("stub").resolve("libstub_rdma.so");
-            Process gcc;
-            try {
-                List<String> command = new ArrayList<>(List.of(
-                        "gcc",
-                        "-shared",
-                        "-fPIC",
-                        "-O2",
-                        "-Wall",
-                        "-Werror",
-                        "-o",
-                        library.toString(),
-                        "src/test/c/stub_rdma.c",
-                        "-lpthread"));
-                String flags = System.getProperty(FLAGS, "");
-                if (!flags.isEmpty()) {
-                    command.addAll(List.of(flags.split(" ")));
-                }
-                gcc = new ProcessBuilder(command).redirectErrorStream(true).start();
-            } catch (IOException missing) {
-                Assumptions.abort("gcc is not installed");
-                return;
-            }
-            String messages = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            if (!gcc.waitFor(60, TimeUnit.SECONDS) || gcc.exitValue() != 0) {
-                throw new IllegalStateException(messages);
-            }
+            Path library = compiled();
             System.setProperty("org.verbena.verbs.library", library.toString());
             System.setProperty("org.verbena.cm.library", library.toString());
             System.setProperty("org.verbena.transport.verbs.libc", library.toString());
@@ -104,6 +82,50 @@ final class StubDevice {
             call("stub_abandon", 0);
             become(wanted);
         }
+    }
+
+    /** The library, which the first class to ask compiles for all JVMs of the module's tests. */
+    private static Path compiled() throws Exception {
+        String flags = System.getProperty(FLAGS, "");
+        MessageDigest digest = MessageDigest.getInstance("SHA-256");
+        digest.update(flags.getBytes(StandardCharsets.UTF_8));
+        try (Stream<Path> sources = Files.list(Path.of("src/test/c")).sorted()) {
+            for (Path source : sources.toList()) {
+                digest.update(Files.readAllBytes(source));
+            }
+        }
+        Path folder = Files.createDirectories(Path.of("target/stub"));
+        Path library = folder.resolve("libstub_rdma-" + HexFormat.of().formatHex(digest.digest(), 0, 8) + ".so");
+        if (Files.exists(library)) {
+            return library.toAbsolutePath();
+        }
+        Path made = Files.createTempFile(folder, "made", ".so");
+        Process gcc;
+        try {
+            List<String> command = new ArrayList<>(List.of(
+                    "gcc",
+                    "-shared",
+                    "-fPIC",
+                    "-O2",
+                    "-Wall",
+                    "-Werror",
+                    "-o",
+                    made.toString(),
+                    "src/test/c/stub_rdma.c",
+                    "-lpthread"));
+            if (!flags.isEmpty()) {
+                command.addAll(List.of(flags.split(" ")));
+            }
+            gcc = new ProcessBuilder(command).redirectErrorStream(true).start();
+        } catch (IOException missing) {
+            Assumptions.abort("gcc is not installed");
+            throw missing;
+        }
+        String messages = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        if (!gcc.waitFor(60, TimeUnit.SECONDS) || gcc.exitValue() != 0) {
+            throw new IllegalStateException(messages);
+        }
+        return Files.move(made, library, StandardCopyOption.ATOMIC_MOVE).toAbsolutePath();
     }
 
     /**

@@ -11,6 +11,7 @@ import java.net.InetSocketAddress;
 import java.util.ServiceLoader;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -25,6 +26,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 
 /** What the provider does without a device; the contract suite in the lab covers the rest. */
+@Tag("no-stub")
 @Timeout(240)
 class VerbsProviderTest {
     private final VerbsProvider provider = new VerbsProvider();

@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.Arena;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
+@Tag("no-stub")
 class WorkSlotTest {
     private final WorkSlot slot = new WorkSlot();
     private final WorkSlot other = new WorkSlot();
