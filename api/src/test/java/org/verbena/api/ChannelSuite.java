@@ -41,6 +41,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.transport.CompletionLoopOptions;
@@ -169,6 +170,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void keepsWhatIsNotFlushed() throws Exception {
         try (Server server = listen()) {
@@ -189,6 +191,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void leavesOutWhatWasCancelledBeforeTheFlush() {
         try (Server server = listen()) {
@@ -212,6 +215,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void refusesMessagesThatAreNoBuffers() {
         try (Server server = listen()) {
@@ -225,6 +229,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     /** Netty calls listeners within the flush whose message is refused. */
+    @Tag("lab-full")
     @Test
     void aListenerOfARefusedMessageMayWrite() {
         ServerBootstrap limited = new ServerBootstrap().childOption(RdmaChannelOption.MAX_MESSAGE_BYTES, 20_000);
@@ -241,6 +246,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void failsAMessageBeyondThePeersLimitAndGoesOn() {
         try (Server server =
@@ -311,6 +317,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void takesOptionsAndAttributesFromTheBootstraps() {
         AttributeKey<String> key = AttributeKey.valueOf("verbena-test");
@@ -344,6 +351,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void refusesOptionsOutOfRange() {
         RdmaChannel channel = new RdmaChannel();
@@ -359,6 +367,7 @@ public abstract class ChannelSuite extends ApiSuite {
         channel.unsafe().closeForcibly();
     }
 
+    @Tag("lab-full")
     @Test
     void refusesOtherLoops() {
         MultiThreadIoEventLoopGroup other = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
@@ -428,6 +437,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void readsNoMoreThanRequested() throws Exception {
         try (Server server = new Server(new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false))) {
@@ -463,6 +473,7 @@ public abstract class ChannelSuite extends ApiSuite {
      * As one that throttles, or reads the first bytes of TLS: auto-read is on, and what it asks for stops at the
      * handler.
      */
+    @Tag("lab-full")
     @Test
     void aHandlerThatHoldsBackReadsGetsNothing() {
         AtomicReference<ChannelHandlerContext> gate = new AtomicReference<>();
@@ -515,6 +526,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     /** What a program asked for before there was a connection is not forgotten. */
+    @Tag("lab-full")
     @Test
     void aReadBeforeTheConnectionIsUpCounts() {
         try (Server server = listen()) {
@@ -536,6 +548,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void aHandlerThatAlwaysReadsOnStillEndsItsBatches() {
         List<Integer> batches = new CopyOnWriteArrayList<>();
@@ -585,6 +598,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void stopsReadingInTheMiddleOfABatch() throws Exception {
         AtomicInteger seen = new AtomicInteger();
@@ -666,6 +680,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void aListenerMayClose() {
         try (Server server = listen()) {
@@ -759,6 +774,7 @@ public abstract class ChannelSuite extends ApiSuite {
         assertThat(server.channel.isOpen()).isFalse();
     }
 
+    @Tag("lab-full")
     @Test
     void endingLoopsGracefullyClosesTheirChannelsInGoodOrder() {
         List<Function<RdmaEventLoopGroup, Future<?>>> ends = List.of(
@@ -805,6 +821,7 @@ public abstract class ChannelSuite extends ApiSuite {
         assertThat(server.channel.isOpen()).isFalse();
     }
 
+    @Tag("lab-full")
     @Test
     void endingLoopsWaitsNoLongerThanItsTimeout() {
         RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
@@ -843,6 +860,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void saysThatANameIsUnknown() {
         ChannelFuture connecting = bootstrap().connect("no-such-host.invalid", 1);
@@ -857,6 +875,7 @@ public abstract class ChannelSuite extends ApiSuite {
         done("closing", unresolved.close());
     }
 
+    @Tag("lab-full")
     @Test
     void connectsByName() {
         assumeThat(host()).as("a name for the address is known").isEqualTo("127.0.0.1");
@@ -915,6 +934,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void connectsOnlyOnce() {
         try (Server server = listen()) {
@@ -956,6 +976,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void cannotBeUsedBeforeItIsConnected() {
         RdmaChannel channel =
@@ -999,6 +1020,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void aServerWaitsForReadWithAutoReadOff() throws Exception {
         ServerBootstrap serving =
@@ -1030,6 +1052,7 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void aServersReadHasALimit() {
         ServerBootstrap serving = new ServerBootstrap()
@@ -1114,6 +1137,7 @@ public abstract class ChannelSuite extends ApiSuite {
         done("closing", client.close());
     }
 
+    @Tag("lab-full")
     @Test
     void aHandlersFailureReachesOnlyThePipeline() {
         ChannelHandler fails = new Sharable() {

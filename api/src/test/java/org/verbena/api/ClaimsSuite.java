@@ -13,6 +13,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.MessageClaims;
 import org.verbena.transport.MessageClaims.Outcome;
@@ -113,6 +114,7 @@ public abstract class ClaimsSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void claimsThatFillFramesShareThem() {
         feed(0);

@@ -20,6 +20,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -326,6 +327,7 @@ public abstract class CopiesSuite extends ApiSuite {
                 .endsWith(", keys of the sender 1, rendezvous 1");
     }
 
+    @Tag("lab-full")
     @Test
     protected void aRendezvousTakesNoKeyOfItsOwnWherePeersAreTrusted() throws Exception {
         Process process = TrafficPeer.java(

@@ -27,6 +27,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
@@ -267,6 +268,7 @@ public abstract class OneSidedSuite extends ApiSuite {
         assertThat(Patience.take("the event", inbox(peer).events)).isEqualTo(new ImmediateDataEvent(7, 0));
     }
 
+    @Tag("lab-full")
     @Test
     void checksBoundsAndRightsBeforeTheDeviceDoes() {
         ByteBuf buffer = client.alloc().buffer(100, 100);
@@ -457,6 +459,7 @@ public abstract class OneSidedSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void aBadBufferFailsTheFutureAndLeaksNothing() {
         ByteBuf good = client.alloc().buffer(10, 10).writeZero(10);
@@ -483,6 +486,7 @@ public abstract class OneSidedSuite extends ApiSuite {
         assertThat(client.isActive()).isTrue();
     }
 
+    @Tag("lab-full")
     @Test
     void changesAfterTheCallHaveNoEffect() throws Exception {
         fillTable();
@@ -505,6 +509,7 @@ public abstract class OneSidedSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void mustNotBeWaitedForOnTheLoop() {
         ByteBuf into = client.alloc().buffer(8, 8);
@@ -521,6 +526,7 @@ public abstract class OneSidedSuite extends ApiSuite {
         into.release();
     }
 
+    @Tag("lab-full")
     @Test
     void failBeforeTheChannelIsRegistered() {
         RdmaChannel unregistered = new RdmaChannel();
@@ -533,6 +539,7 @@ public abstract class OneSidedSuite extends ApiSuite {
         unregistered.unsafe().closeForcibly();
     }
 
+    @Tag("lab-full")
     @Test
     void allocateNoMoreThanTheirFuture() throws Exception {
         RegisteredMemory local = client.memory().register(arena.allocate(4096, 4096), Access.LOCAL_WRITE);
@@ -565,6 +572,7 @@ public abstract class OneSidedSuite extends ApiSuite {
         assertThat(least / (2.0 * (count - 1))).as("bytes an operation").isLessThan(130);
     }
 
+    @Tag("lab-full")
     @Test
     void areRefusedBeforeTheConnectionIsUp() {
         RdmaChannel channel =

@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
@@ -96,6 +97,7 @@ public abstract class RawSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void tellsOfAPeerWithoutPrivateData() {
         try (Server server = new Server(serving())) {
@@ -174,6 +176,7 @@ public abstract class RawSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void otherFramingsKeepThePrivateDataToThemselves() {
         try (Server server = listen()) {
@@ -188,6 +191,7 @@ public abstract class RawSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void copiesPrivateDataWhenItIsSet() {
         RdmaChannel channel =
@@ -368,6 +372,7 @@ public abstract class RawSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void otherFramingsRefuseKindsOfSend() {
         try (Server server = listen()) {

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.MemoryDomain.Access;
@@ -287,6 +288,7 @@ public abstract class ServerMemorySuite extends ApiSuite {
     }
 
     /** Clients use it until they have left. */
+    @Tag("lab-full")
     @Test
     void outlivesTheListenerAndNotTheLastConnection() {
         CountingProvider counting =
@@ -323,6 +325,7 @@ public abstract class ServerMemorySuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void servesTheNextServerOfTheProcess() {
         RemoteMemory before;
@@ -338,6 +341,7 @@ public abstract class ServerMemorySuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void isForChannelsThatAServerHasAccepted() {
         try (RdmaServer server = serve();
@@ -350,6 +354,7 @@ public abstract class ServerMemorySuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void refusesWhatNoDeviceWouldTake() {
         MemorySegment heap = MemorySegment.ofArray(new byte[64]);

@@ -61,6 +61,7 @@ import java.net.SocketAddress;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestInfo;
 
 /**
@@ -349,7 +350,9 @@ public abstract class NettySuite {
         }
     }
 
+    /** With 96 combinations of TLS, which is above the transport: two more classes of TLS run every day. */
     @Nested
+    @Tag("full")
     class SslEcho extends SocketSslEchoTest {
         @Override
         protected List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> newFactories() {

@@ -13,7 +13,11 @@ import org.verbena.api.RawSuite;
 import org.verbena.api.ServerMemorySuite;
 import org.verbena.api.ShortFormSuite;
 
-/** The Channel API on verbs over soft RoCE. */
+/**
+ * The Channel API on verbs over soft RoCE: the lane with receives and credits, and the kernel's keys, atomics,
+ * immediate data and private data, which no provider in Java has. What uses nothing of the device runs on soft every
+ * day.
+ */
 @Tag("lab")
 @Tag("lab-long")
 class ChannelsOnRxeTest {
@@ -94,6 +98,7 @@ class ChannelsOnRxeTest {
     }
 
     @Nested
+    @Tag("lab-full")
     class ShortForms extends ShortFormSuite {
         {
             traceFewerBuffers();
@@ -111,6 +116,7 @@ class ChannelsOnRxeTest {
     }
 
     @Nested
+    @Tag("lab-full")
     class Handlers extends HandlerSuite {
         {
             traceFewerBuffers();
@@ -125,17 +131,10 @@ class ChannelsOnRxeTest {
         protected String host() {
             return LabDevice.RXE.address();
         }
-
-        /** The streams have TLS on this device every day, and the soft provider has it over messages. */
-        @Test
-        @Tag("lab-full")
-        @Override
-        protected void tlsRunsOverMessages() throws Exception {
-            super.tlsRunsOverMessages();
-        }
     }
 
     @Nested
+    @Tag("lab-full")
     class Keys extends PreSharedKeysSuite {
         {
             traceFewerBuffers();

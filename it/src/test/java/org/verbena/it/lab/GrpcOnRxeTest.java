@@ -1,11 +1,11 @@
 package org.verbena.it.lab;
 
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.verbena.grpc.GrpcSuite;
 
-/** gRPC on verbs over soft RoCE. */
+/** gRPC on verbs over soft RoCE: on the streams that soft iWARP has every day, and every day on soft. */
 @Tag("lab")
+@Tag("lab-full")
 class GrpcOnRxeTest extends GrpcSuite {
     @Override
     protected String provider() {
@@ -32,29 +32,5 @@ class GrpcOnRxeTest extends GrpcSuite {
     @Override
     protected int callsAtOnce() {
         return 100;
-    }
-
-    /** The streams have TLS on this device every day, and gRPC has it on soft. */
-    @Test
-    @Tag("lab-full")
-    @Override
-    protected void tlsAuthenticatesBothEnds() throws Exception {
-        super.tlsAuthenticatesBothEnds();
-    }
-
-    /** The windows of HTTP/2 are above the device; soft has it every day. */
-    @Test
-    @Tag("lab-full")
-    @Override
-    protected void aClientThatDoesNotAskIsNotFlooded() throws Exception {
-        super.aClientThatDoesNotAskIsNotFlooded();
-    }
-
-    /** The streams have many channels and many writes at once every day. */
-    @Test
-    @Tag("lab-full")
-    @Override
-    protected void manyCallsAreUnderWayAtOnce() throws Exception {
-        super.manyCallsAreUnderWayAtOnce();
     }
 }

@@ -6,8 +6,9 @@ import org.verbena.transport.protocol.connection.MessageContract;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.verbs.VerbsProvider;
 
-/** The message protocol over soft RoCE. */
+/** The message protocol over soft RoCE: every day on the stub library, and below all channels there. */
 @Tag("lab")
+@Tag("lab-full")
 class MessagesOnRxeTest extends MessageContract {
     private static final RdmaProvider PROVIDER = new VerbsProvider();
 

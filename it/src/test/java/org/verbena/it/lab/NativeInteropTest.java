@@ -28,11 +28,12 @@ import org.verbena.grpc.NativeInteropSuite;
 import org.verbena.grpc.VerbenaGrpc;
 
 /**
- * gRPC's own interoperability suite on the native transport, on verbs. Every day a part of it runs on soft RoCE, while
- * clients of HTTP/2 run the same against the same port: one over verbs, and gRPC's usual one over TCP. The full run has
- * all of the suite on both devices.
+ * gRPC's own interoperability suite on the native transport, on verbs: a part of it on soft RoCE, while clients of
+ * HTTP/2 run the same against the same port, one over verbs and gRPC's usual one over TCP; and all of it on each
+ * device. It uses nothing of a device that channels on soft RoCE do not have every day, and runs on soft.
  */
 @Tag("lab")
+@Tag("lab-full")
 @Timeout(400)
 class NativeInteropTest {
     private static final int LEAST_TESTS = 30;
@@ -76,13 +77,11 @@ class NativeInteropTest {
     }
 
     @Test
-    @Tag("lab-full")
     void passesOnRxe() {
         GrpcRungsTest.assertPassed(OnRxe.class, new JUnitCore().run(OnRxe.class), LEAST_TESTS);
     }
 
     @Test
-    @Tag("lab-full")
     void passesOnSiw() {
         GrpcRungsTest.assertPassed(OnSiw.class, new JUnitCore().run(OnSiw.class), LEAST_TESTS);
     }

@@ -2,11 +2,11 @@ package org.verbena.it.lab;
 
 import io.netty.util.ResourceLeakDetector;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.verbena.api.RdmaStreamSuite;
 
-/** Streams on verbs over soft RoCE. */
+/** Streams on verbs over soft RoCE, where channels run every day. */
 @Tag("lab")
+@Tag("lab-full")
 class StreamsOnRxeTest extends RdmaStreamSuite {
     {
         // Recording every access to every buffer is too slow for the guest.
@@ -31,13 +31,5 @@ class StreamsOnRxeTest extends RdmaStreamSuite {
     @Override
     protected int manyBytes() {
         return 2 << 20;
-    }
-
-    /** Every day a killed process is met on rxe by {@link ConnectionManagerTest} and {@link TrafficTest}. */
-    @Test
-    @Tag("lab-full")
-    @Override
-    protected void aPeerThatIsKilledEndsTheChannel() throws Exception {
-        super.aPeerThatIsKilledEndsTheChannel();
     }
 }

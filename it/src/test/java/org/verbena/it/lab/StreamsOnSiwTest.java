@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.verbena.api.RdmaStreamSuite;
 
-/** Streams on verbs over soft iWARP. */
+/** Streams on verbs over soft iWARP: the message protocol above siw, every day. */
 @Tag("lab")
 class StreamsOnSiwTest extends RdmaStreamSuite {
     {
@@ -43,7 +43,7 @@ class StreamsOnSiwTest extends RdmaStreamSuite {
         super.aPeerThatIsKilledEndsTheChannel();
     }
 
-    /** The same on every device, and every day on soft RoCE. */
+    /** The same on every device, and every day on soft. */
     @Test
     @Tag("lab-full")
     @Override

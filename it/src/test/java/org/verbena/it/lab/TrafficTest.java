@@ -7,9 +7,11 @@ import org.verbena.api.TrafficSuite;
 
 /**
  * Random traffic with closes, cancels, slow readers and a killed peer, on verbs. Smaller messages than elsewhere: the
- * guest has little memory, and is slow.
+ * guest has little memory, and is slow. Every day soft and shared memory have it, soft RoCE the random traffic of the
+ * channel suite, and {@link ConnectionManagerTest} a killed process.
  */
 @Tag("lab-long")
+@Tag("lab-full")
 class TrafficTest {
 
     private abstract static class OnDevice extends TrafficSuite {
@@ -63,7 +65,6 @@ class TrafficTest {
     }
 
     @Tag("lab")
-    @Tag("lab-full")
     @Nested
     class OnRxeForLong extends OnDevice {
         OnRxeForLong() {
@@ -87,7 +88,6 @@ class TrafficTest {
     }
 
     @Tag("lab")
-    @Tag("lab-full")
     @Nested
     class OnSiw extends OnSiwDevice {
         OnSiw() {
@@ -96,7 +96,6 @@ class TrafficTest {
     }
 
     @Tag("lab")
-    @Tag("lab-full")
     @Nested
     class OnSiwForLong extends OnSiwDevice {
         OnSiwForLong() {

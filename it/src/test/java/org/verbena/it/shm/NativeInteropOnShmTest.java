@@ -2,6 +2,7 @@ package org.verbena.it.shm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.runner.JUnitCore;
@@ -11,6 +12,7 @@ import org.junit.runners.JUnit4;
 import org.verbena.grpc.NativeInteropSuite;
 
 /** gRPC's own interoperability suite on the native transport, in shared memory. It is written for JUnit 4. */
+@Tag("full")
 @Timeout(200)
 class NativeInteropOnShmTest {
     private static final int LEAST_TESTS = 30;

@@ -1,6 +1,7 @@
 package org.verbena.it.shm;
 
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 import org.verbena.api.CancellationSuite;
 import org.verbena.api.ChannelSuite;
 import org.verbena.api.ClaimsSuite;
@@ -37,7 +38,11 @@ import org.verbena.grpc.NativeGrpcSuite;
 import org.verbena.grpc.NativeKillSuite;
 import org.verbena.grpc.NativeRollingUpdateSuite;
 
-/** What every provider must carry, through shared memory: channels, the short form, gRPC with TLS, and native. */
+/**
+ * What every provider must carry, through shared memory: channels, the short form, gRPC with TLS, and native. Every day
+ * what meets rings, doorbells and memory of another process runs; the short form and gRPC above them run on soft, which
+ * copies messages as this does.
+ */
 class ShmChannelsTest {
 
     @Nested
@@ -73,6 +78,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Windows extends RequestWindowSuite {
         @Override
         protected String provider() {
@@ -81,6 +87,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class ShortForms extends ShortFormSuite {
         @Override
         protected String provider() {
@@ -89,6 +96,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class MetadataOfRequests extends MetadataSuite {
         @Override
         protected String provider() {
@@ -97,6 +105,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Interceptors extends InterceptorSuite {
         @Override
         protected String provider() {
@@ -105,6 +114,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class MethodCalls extends MethodsSuite {
         @Override
         protected String provider() {
@@ -113,6 +123,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class ShortFormLimits extends ShortFormLimitsSuite {
         @Override
         protected String provider() {
@@ -121,6 +132,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class MessageStreams extends MessageStreamSuite {
         @Override
         protected String provider() {
@@ -129,6 +141,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Pushes extends PushSuite {
         @Override
         protected String provider() {
@@ -137,6 +150,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Reconnects extends ReconnectSuite {
         @Override
         protected String provider() {
@@ -145,6 +159,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class IdleClients extends IdleSuite {
         @Override
         protected String provider() {
@@ -153,6 +168,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class SeveralServers extends SeveralServersSuite {
         @Override
         protected String provider() {
@@ -161,6 +177,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class LeavingServers extends LeavingServersSuite {
         @Override
         protected String provider() {
@@ -169,6 +186,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Shutdowns extends ShutdownSuite {
         @Override
         protected String provider() {
@@ -177,6 +195,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class RollingUpdates extends RollingUpdateSuite {
         @Override
         protected String provider() {
@@ -193,6 +212,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Cancellations extends CancellationSuite {
         @Override
         protected String provider() {
@@ -201,6 +221,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class RequestFailures extends RequestFailureSuite {
         @Override
         protected String provider() {
@@ -217,6 +238,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Handlers extends HandlerSuite {
         @Override
         protected String provider() {
@@ -225,6 +247,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Keys extends PreSharedKeysSuite {
         @Override
         protected String provider() {
@@ -233,6 +256,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class ManyChannels extends ManyChannelsSuite {
         @Override
         protected String provider() {
@@ -304,6 +328,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class Grpc extends GrpcSuite {
         @Override
         protected String provider() {
@@ -312,6 +337,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class NativeGrpc extends NativeGrpcSuite {
         @Override
         protected String provider() {
@@ -320,6 +346,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class KilledNativeGrpc extends NativeKillSuite {
         @Override
         protected String provider() {
@@ -328,6 +355,7 @@ class ShmChannelsTest {
     }
 
     @Nested
+    @Tag("full")
     class UpdatedNativeGrpc extends NativeRollingUpdateSuite {
         @Override
         protected String provider() {

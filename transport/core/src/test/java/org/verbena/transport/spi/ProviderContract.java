@@ -2607,7 +2607,7 @@ public abstract class ProviderContract {
 
     @Test
     @Timeout(value = 300, unit = TimeUnit.SECONDS)
-    void manyConnections() {
+    protected void manyConnections() {
         int count = connectionCount();
         int atOnce = 50;
         EndpointOptions small = EndpointOptions.DEFAULTS.with(o -> {
