@@ -801,11 +801,10 @@ public abstract class StreamSuite {
             Patience.until("the first bytes", () -> reader(peer).bytes > 0);
             Patience.turns(client.eventLoop(), peer.eventLoop());
             assertThat(reader(peer).bytes).as("one read is not all").isLessThan(total);
-            long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
-            while (reader(peer).bytes < total && System.nanoTime() < deadline) {
+            Patience.until("all bytes", () -> {
                 peer.read();
-                Thread.sleep(1);
-            }
+                return reader(peer).bytes >= total;
+            });
             assertThat(reader(peer).bytes).isEqualTo(total);
             done("closing", client.close());
             peer.read(); // it is a read that notices
@@ -1328,9 +1327,8 @@ public abstract class StreamSuite {
             Process other = TrafficPeer.java(
                     List.of(), Victim.class, getClass().getName(), host(), String.valueOf(server.port()));
             try {
-                while (server.accepted.isEmpty() && other.isAlive()) {
-                    Thread.sleep(10); // a JVM takes its time to start in the lab's guest
-                }
+                // A JVM takes its time to start in the lab's guest.
+                Patience.until("a connection", () -> !server.accepted.isEmpty() || !other.isAlive());
                 Channel peer = server.next();
                 Patience.until("bytes come", () -> reader(peer).bytes > 0);
                 other.destroyForcibly();

@@ -8,8 +8,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /** How wide and how long files are, as far as the formatter does not see to it. */
@@ -27,6 +29,28 @@ class TextRulesTest {
     /** What the formatter does not read on JDK 17; at the beginning of a line, which no comment is. */
     private static final Pattern NOT_IN_JAVA_17 =
             Pattern.compile("^ *case null\\b|(^ *|\\()[\\w<][\\w.<>\\[\\], ?]* _ [=:]|\\(_\\) ->|^ *catch .* _\\)");
+
+    /** What lets time pass: a test waits for an event or a condition instead, with {@code Patience}. */
+    private static final Pattern SLEEP =
+            Pattern.compile("\\b(Thread\\.sleep|parkNanos|Patience\\.sleep|[A-Z]+SECONDS\\.sleep|parkUntil)\\(");
+
+    /** Test code that may, by what for. */
+    private static final List<Set<String>> SLEEPERS = List.of(
+            // Its subject is time: what happens when none, or enough, has passed.
+            Set.of("ClockJumps", "DoorbellTest", "GrpcSuite", "HandlerSuite", "HostileDataTest", "NameLookupTest"),
+            Set.of("NetworkCutSuite", "ObservabilitySuite", "ReconnectSuite", "ShortFormSuite", "SocketChannelsTest"),
+            Set.of("SoftIoHandlerTest"),
+            // A peer or a handler that is slow, or a load with its pace.
+            Set.of("KilledServer", "LadderRise", "MessageStreamSuite", "OverloadTest", "PlainConnectionsTest"),
+            Set.of("RequestLoad", "RollingUpdateSuite", "SeveralServersSuite", "StreamSuite", "VirtualThreadsTest"),
+            // When something comes is random, or goes through all times of a life.
+            Set.of("ChannelSuite", "FailureInjectionTest", "IdleSuite", "KvTest", "LadderMoveTest", "ProviderContract"),
+            Set.of("DeviceFailureTest", "RdmaSocketSuite", "ShortFormLimitsSuite", "SocketSuite", "SoftChannelTest"),
+            Set.of("SoftOptionsTest", "TrafficSuite"),
+            // Looks at another process, or at what a collector or the system gives back, at intervals.
+            Set.of("ChannelRpingTest", "CrowdServer", "Descriptors", "DoctorTest", "GuestMain", "LabTestEngine"),
+            Set.of("LabTestEngineTest", "MemoryInUse", "NativeHeap", "Patience", "PeerProgram", "PerfAgainstTest"),
+            Set.of("PerfCommandTest", "SimulatedDevice", "SmallPool", "TrafficPeer", "Unloading"));
 
     /** Lists of C's functions, one after another: they are looked up and not read. */
     private static final Set<String> LISTS = Set.of("LibIbverbs");
@@ -118,6 +142,22 @@ class TextRulesTest {
     private static boolean canBreak(String line) {
         Matcher marker = MARKER.matcher(line);
         return marker.lookingAt() && line.lastIndexOf(' ', MARKDOWN_COLUMNS) >= marker.end();
+    }
+
+    /** A wait for a duration is too short on a busy machine, and too long on every other. */
+    @Test
+    void testsDoNotSleep() throws IOException {
+        Set<String> sleeping = new TreeSet<>();
+        for (Path file : SourceTree.files(".java")) {
+            if (file.toString().contains("/src/test/")
+                    && SLEEP.matcher(Files.readString(file)).find()) {
+                sleeping.add(file.getFileName().toString().replace(".java", ""));
+            }
+        }
+        sleeping.remove("TextRulesTest");
+        assertThat(sleeping)
+                .as("tests that sleep: wait with Patience for what shall happen, or name them in SLEEPERS")
+                .isEqualTo(SLEEPERS.stream().flatMap(Set::stream).collect(Collectors.toCollection(TreeSet::new)));
     }
 
     @Test

@@ -279,7 +279,7 @@ class DatagramsOnRxeTest {
                     .syncUninterruptibly();
         }
         Patience.until("all buffers are held", () -> inbox.packets.size() == 8);
-        Thread.sleep(200); // no more come, however long one waits
+        Patience.turns(client.eventLoop(), server.eventLoop()); // in which no more come
         assertThat(inbox.packets).as("two for each receive").hasSize(8);
         RdmaDatagramPacket held;
         while ((held = inbox.packets.poll()) != null) {
@@ -568,16 +568,13 @@ class DatagramsOnRxeTest {
     }
 
     /** The program prints its first line before it listens. */
-    private RdmaDatagramChannel connectTo(Inbox inbox, int port) throws InterruptedException {
-        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
-        ChannelFuture attempt = bootstrap(inbox).connect(LOCAL, port);
-        await(attempt);
-        while (!attempt.isSuccess() && System.nanoTime() - deadline < 0) {
-            Thread.sleep(200);
-            attempt = bootstrap(inbox).connect(LOCAL, port);
-            await(attempt);
-        }
-        return keep(attempt.syncUninterruptibly().channel());
+    private RdmaDatagramChannel connectTo(Inbox inbox, int port) {
+        return keep(Patience.untilThere("the program listens", () -> {
+                    ChannelFuture attempt = bootstrap(inbox).connect(LOCAL, port);
+                    await(attempt);
+                    return attempt.isSuccess() ? attempt : null;
+                })
+                .channel());
     }
 
     @Test

@@ -398,16 +398,8 @@ class VerbsRxeTest {
         }
     }
 
-    private static CompletionQueue awaitEvent(QueuePairLoop loop) throws InterruptedException {
-        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
-        while (System.nanoTime() < deadline) {
-            CompletionQueue queue = loop.channel.tryGetEvent();
-            if (queue != null) {
-                return queue;
-            }
-            Thread.sleep(0, 100_000);
-        }
-        throw new AssertionError("no event");
+    private static CompletionQueue awaitEvent(QueuePairLoop loop) {
+        return Patience.untilThere("an event of a completion queue", loop.channel::tryGetEvent);
     }
 
     @Test
@@ -683,15 +675,10 @@ class VerbsRxeTest {
     }
 
     /** Waits for an asynchronous event. */
-    static AsyncEvent awaitAsync(Context context, AsyncEventType type) throws InterruptedException {
-        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
-        while (System.nanoTime() < deadline) {
+    static AsyncEvent awaitAsync(Context context, AsyncEventType type) {
+        return Patience.untilThere("the event " + type, () -> {
             AsyncEvent event = context.tryGetAsyncEvent();
-            if (event != null && event.type() == type) {
-                return event;
-            }
-            Thread.sleep(1);
-        }
-        throw new AssertionError("no " + type);
+            return event != null && event.type() == type ? event : null;
+        });
     }
 }

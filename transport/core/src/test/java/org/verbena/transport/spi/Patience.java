@@ -8,6 +8,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** How long a test waits for something before it fails: no wait in a test is without this bound. */
 public final class Patience {
@@ -114,8 +116,23 @@ public final class Patience {
      * @param condition looked at every few milliseconds
      */
     public static void until(String what, BooleanSupplier condition) {
+        untilThere(what, () -> condition.getAsBoolean() ? true : null);
+    }
+
+    /**
+     * Waits until there is something.
+     *
+     * @param what for the message
+     * @param supplier asked every few milliseconds; null if there is nothing yet
+     * @return what it gave
+     */
+    public static <T> T untilThere(String what, Supplier<? extends @Nullable T> supplier) {
         long deadlineNanos = System.nanoTime() + LIMIT.toNanos();
-        while (!condition.getAsBoolean()) {
+        while (true) {
+            T there = supplier.get();
+            if (there != null) {
+                return there;
+            }
             if (System.nanoTime() - deadlineNanos > 0) {
                 throw new AssertionError("waited " + LIMIT + " until: " + what);
             }
