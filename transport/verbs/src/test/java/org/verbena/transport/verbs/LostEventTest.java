@@ -78,7 +78,7 @@ class LostEventTest {
         assertThat(StubDevice.call("stub_lost_event")).as("an event was lost").isOne();
     }
 
-    /** What completes before its event is read is found by a poll: the queue is armed for that, and again for the event. */
+    /** A poll finds what completes before its event is read: the queue is armed for that, and again for the event. */
     @Test
     void isArmedTwiceAMessageAtMostAndNotForTasks() {
         int messages = 50;
