@@ -49,7 +49,7 @@ import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.SendOperation;
 
-/** What the connection manager says when something is wrong, and that it gives everything back. */
+/** What the kernel's connection manager says when something is wrong, and that it gives everything back. */
 @Tag("lab")
 @Tag("lab-long")
 @Timeout(350)

@@ -12,8 +12,8 @@ import org.junit.runners.JUnit4;
 import org.verbena.grpc.InteropSuite;
 
 /**
- * gRPC's own interoperability suite on verbs: every day over soft iWARP, where {@link GrpcOnRxeTest} does not run; in
- * the full run over both devices and with TLS. It is written for JUnit 4, and so one test here.
+ * gRPC's own interoperability suite on verbs, over both devices and with TLS: every day on soft. It is written for
+ * JUnit 4, and so one test here.
  */
 @Tag("lab")
 @Tag("lab-long")

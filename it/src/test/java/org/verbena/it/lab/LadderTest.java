@@ -25,7 +25,7 @@ import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.transport.spi.Patience;
 
-/** Clients that connect by a ladder, to servers with a device, without one, and without RDMA. */
+/** Clients that connect by a ladder, to servers with a device of the kernel, without one, and without RDMA. */
 @Tag("lab")
 @Timeout(300)
 class LadderTest {

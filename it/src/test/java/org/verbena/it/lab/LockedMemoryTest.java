@@ -13,6 +13,7 @@ import org.verbena.transport.spi.Patience;
 
 /** A server that may lock hardly any memory: it listens, can serve nobody, and says so to both sides. */
 @Tag("lab")
+@Tag("lab-full")
 @Timeout(350)
 class LockedMemoryTest {
     private static final int PORT = 7690;

@@ -37,6 +37,7 @@ import org.verbena.transport.spi.Patience;
 
 /**
  * A mixed fleet: one server with verbs, soft and plain TCP on one address and port, and all kinds of clients at once.
+ * Only the kernel has the ports of RDMA and of TCP, side by side on soft RoCE and shared on soft iWARP.
  */
 @Tag("lab")
 @Tag("lab-long")
