@@ -63,7 +63,7 @@ class DistributionTest {
     @Test
     void theDemoRuns() throws Exception {
         Outcome demo = verbena("demo", "--provider", "soft", "--millis", "20");
-        assertThat(demo.errors()).isIn("", "verbena: preparing faster starts, once\n");
+        assertThat(demo.errors()).isIn("", "verbena: preparing faster starts, once: this takes 10 to 20 s\n");
         assertThat(demo.status()).isZero();
         assertThat(demo.output()).contains("Verbena on soft", "Every reply and row was checked");
     }

@@ -73,7 +73,7 @@ public final class Main extends RootCommand {
      * @return its exit code: 0 success, 1 failure, 2 wrong usage
      */
     public static int run(String... args) {
-        return commandLine(args).execute(args);
+        return run(commandLine(args), args);
     }
 
     /**

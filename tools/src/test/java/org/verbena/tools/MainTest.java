@@ -111,11 +111,21 @@ class MainTest {
     }
 
     @Test
+    void helpIsACommandToo() {
+        assertThat(run("help").exitCode()).isZero();
+        assertThat(run("help").out().lines().map(line -> line.trim().split(" ")[0]))
+                .containsAll(Main.COMMANDS);
+        assertThat(run("help", "rping")).isEqualTo(run("rping", "--help"));
+        assertThat(run("help", "no-such-command").exitCode()).isEqualTo(2);
+    }
+
+    @Test
     void asksWhichCommand() {
         Answer answer = run();
         assertThat(answer.exitCode()).isEqualTo(2);
         assertThat(answer.err()).contains("rping", "devices");
-        assertThat(answer.err().lines().toList().getLast()).isEqualTo("verbena: choose a command (see verbena --help)");
+        assertThat(answer.err().lines().toList().getFirst())
+                .isEqualTo("verbena: choose a command (see verbena --help)");
     }
 
     @ParameterizedTest

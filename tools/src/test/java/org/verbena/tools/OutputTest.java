@@ -12,6 +12,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.samples.ServerProcess;
 
 /**
@@ -65,6 +67,22 @@ class OutputTest {
             assertThat(verbose.out()).contains("echo 10 B x1 ", "provider soft").doesNotContain("INFO", "DEBUG");
             assertThat(verbose.err()).contains("INFO", "soft");
             server.stop();
+        }
+    }
+
+    /** A script must not take an empty file for success. */
+    @ParameterizedTest
+    @ValueSource(strings = {"--version", "--help", "stat --json", "devices --json", "completion"})
+    void whatCannotBeWrittenIsAFailure(String command) throws Exception {
+        for (String closed : new String[] {">/dev/full", ">&-"}) {
+            List<String> line = new ArrayList<>(List.of("sh", "-c", "exec \"$@\" " + closed, "sh"));
+            line.addAll(VerbenaProcess.commandLine(command.split(" ")));
+            Path err = directory.resolve("err");
+            Process process =
+                    new ProcessBuilder(line).redirectError(err.toFile()).start();
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(process.exitValue()).as(closed).isEqualTo(1);
+            assertThat(Files.readString(err)).contains("could not be written");
         }
     }
 

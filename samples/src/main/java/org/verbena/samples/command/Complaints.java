@@ -22,13 +22,10 @@ final class Complaints {
         this.needsNoStackTrace = needsNoStackTrace;
     }
 
-    /** Prints one line for wrong usage, which names the help; without any argument, all commands are listed first. */
+    /** Prints one line for wrong usage, which names the help; without any argument, it lists all commands as well. */
     int refuse(CommandLine.ParameterException wrong, String[] args) {
         CommandLine command = wrong.getCommandLine();
         String path = command.getCommandSpec().qualifiedName();
-        if (args.length == 0) {
-            command.usage(command.getErr());
-        }
         String what = String.valueOf(wrong.getMessage());
         if (wrong instanceof CommandLine.UnmatchedArgumentException unmatched
                 && !unmatched.getUnmatched().isEmpty()) {
@@ -46,6 +43,9 @@ final class Complaints {
             what += similar.isEmpty() ? "" : "; did you mean " + String.join(" or ", similar) + "?";
         }
         command.getErr().println(withoutRoot(path) + ": " + what + " (see " + path + " --help)");
+        if (args.length == 0) {
+            command.usage(command.getErr());
+        }
         return CommandLine.ExitCode.USAGE;
     }
 
