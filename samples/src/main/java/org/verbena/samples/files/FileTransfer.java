@@ -16,7 +16,7 @@ import java.util.HexFormat;
  *
  * <pre>{@code
  *   sender                                      receiver
- *   OFFER | name, UTF-8                    -->  creates a file under another name           <-- OK
+ *   OFFER | length 8 | name, UTF-8         -->  creates a file under another name           <-- OK
  *   DATA  | offset 8 | content             -->  writes it there; up to 8 of these at once   <-- OK
  *   END   | SHA-256 of the whole file 32   -->  reads the file, compares, gives it its name <-- OK
  *

@@ -34,6 +34,7 @@ final class IncomingFile implements AutoCloseable {
     private @Nullable Path target;
     private @Nullable Path part;
     private @Nullable FileChannel file;
+    private @Nullable TransferProgress progress;
 
     /** Why it failed: requests under way get the same answer. */
     private @Nullable IOException failure;
@@ -58,7 +59,8 @@ final class IncomingFile implements AutoCloseable {
             if (kind == FileTransfer.OFFER) {
                 failure = null;
                 discard();
-                begin(request.toString(StandardCharsets.UTF_8));
+                long bytes = request.readLong();
+                begin(request.toString(StandardCharsets.UTF_8), bytes);
                 return new byte[] {FileTransfer.OK};
             }
             FileChannel open = file;
@@ -66,8 +68,15 @@ final class IncomingFile implements AutoCloseable {
                 throw failure == null ? new IOException("no file is under way") : failure;
             }
             switch (kind) {
-                case FileTransfer.DATA -> write(open, request.readLong(), request);
-                case FileTransfer.END -> finish(open, request);
+                case FileTransfer.DATA -> {
+                    int bytes = request.readableBytes() - Long.BYTES;
+                    write(open, request.readLong(), request);
+                    Objects.requireNonNull(progress).moved(bytes);
+                }
+                case FileTransfer.END -> {
+                    Objects.requireNonNull(progress).verifying();
+                    finish(open, request);
+                }
                 default -> throw new IOException("a request of kind " + kind + " is unknown");
             }
             return new byte[] {FileTransfer.OK};
@@ -81,7 +90,7 @@ final class IncomingFile implements AutoCloseable {
         }
     }
 
-    private void begin(String name) throws IOException {
+    private void begin(String name, long bytes) throws IOException {
         if (closed) {
             throw new IOException("the connection has ended");
         }
@@ -96,6 +105,7 @@ final class IncomingFile implements AutoCloseable {
         }
         part = directory.resolve("." + UUID.randomUUID() + ".part");
         file = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        progress = new TransferProgress("receiving " + name, bytes);
     }
 
     /** Writes content directly from the memory in which it was received. */
@@ -126,6 +136,10 @@ final class IncomingFile implements AutoCloseable {
     }
 
     private void discard() {
+        if (progress != null) {
+            progress.close();
+            progress = null;
+        }
         try {
             if (file != null) {
                 file.close();

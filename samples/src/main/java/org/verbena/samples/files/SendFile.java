@@ -71,13 +71,20 @@ public final class SendFile implements Callable<Integer> {
         }
         MessageDigest hash = FileTransfer.newHash();
         Queue<Future<ByteBuf>> underWay = new ArrayDeque<>();
-        try (FileChannel file = FileChannel.open(path)) {
+        try (FileChannel file = FileChannel.open(path);
+                TransferProgress progress = new TransferProgress("sending " + path.getFileName(), file.size())) {
             long sizeBytes = file.size();
             byte[] name = path.getFileName().toString().getBytes(StandardCharsets.UTF_8);
-            check(client.request(Unpooled.wrappedBuffer(new byte[] {FileTransfer.OFFER}, name)));
+            check(client.request(client.channel()
+                    .alloc()
+                    .buffer(1 + Long.BYTES + name.length)
+                    .writeByte(FileTransfer.OFFER)
+                    .writeLong(sizeBytes)
+                    .writeBytes(name)));
             for (long at = 0; at < sizeBytes; at += FileTransfer.CHUNK_BYTES) {
                 if (underWay.size() == FileTransfer.WINDOW) {
                     check(underWay.remove()); // a slow receiver stops the reading here
+                    progress.moved(FileTransfer.CHUNK_BYTES);
                 }
                 int bytes = (int) Math.min(FileTransfer.CHUNK_BYTES, sizeBytes - at);
                 underWay.add(client.request(read(client, file, at, bytes, hash)));
@@ -85,6 +92,7 @@ public final class SendFile implements Callable<Integer> {
             while (!underWay.isEmpty()) {
                 check(underWay.remove());
             }
+            progress.verifying();
             byte[] whole = hash.digest();
             // The receiver reads the whole file before it answers. Keepalive detects a dead one.
             Duration timeout = Duration.ofMinutes(1).plusMillis(sizeBytes / 20_000); // 20 MB/s

@@ -344,6 +344,24 @@ class FileTransferTest {
         assertThat(nobody.err()).contains("send-file: connect", "127.0.0.1:1: ");
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void progressIsShownFromTimeToTime(boolean isTerminal) {
+        StringWriter shown = new StringWriter();
+        long[] seconds = {0};
+        try (TransferProgress progress = new TransferProgress(
+                new PrintWriter(shown, true), isTerminal, "a file", 40_000_000, () -> seconds[0] * 1_000_000_000)) {
+            progress.moved(1_000_000);
+            assertThat(shown.toString()).isEmpty();
+            seconds[0] = 10;
+            progress.moved(19_000_000);
+            assertThat(shown.toString()).contains("a file: 20.0 of 40.0 MB, 2.0 MB/s, 10 s left");
+            progress.verifying();
+        }
+        assertThat(shown.toString().lines()).hasSize(isTerminal ? 3 : 2);
+        assertThat(shown.toString().endsWith("\u001b[K")).isEqualTo(isTerminal);
+    }
+
     /** A sender that does as it likes. */
     private static final class RawSender implements AutoCloseable {
         final RdmaClient client;
@@ -357,8 +375,9 @@ class FileTransferTest {
         }
 
         static byte[] offerOf(byte[] name) {
-            return ByteBuffer.allocate(1 + name.length)
+            return ByteBuffer.allocate(1 + Long.BYTES + name.length)
                     .put(FileTransfer.OFFER)
+                    .putLong(0)
                     .put(name)
                     .array();
         }
