@@ -35,7 +35,7 @@ class NettyVersionTest {
                 .as(outcome.output())
                 .hasSize(3)
                 .allMatch(line -> line.contains(" threw ProviderUnavailableException: ")
-                        && line.contains("Netty 4.2 is needed, but " + replaced.getFirst() + " is 4.1."));
+                        && line.contains("Netty 4.2.11 or newer is needed, but " + replaced.getFirst() + " is 4.1."));
     }
 
     @Test

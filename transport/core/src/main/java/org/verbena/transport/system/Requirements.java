@@ -15,6 +15,11 @@ public final class Requirements {
     /** The first update in which G1 leaves pinned objects where they are (JDK-8377811). */
     private static final int UPDATE_WITHOUT_PINNING_FAULT = 3;
 
+    /** Before it a method that a channel of Verbena overrides was final. */
+    private static final String LEAST_NETTY = "4.2.11";
+
+    private static final String OLDER_NETTY = "([0-3]|4\\.[01])\\..*|4\\.2\\.([0-9]|10)\\..*";
+
     private Requirements() {}
 
     /**
@@ -108,18 +113,18 @@ public final class Requirements {
         }
     }
 
-    /** Netty 4.1 on the class path, whole or in part: another library's parent or platform often puts it there. */
+    /** An older Netty on the class path, whole or in part: another library's parent or platform often puts it there. */
     static @Nullable String unmetNetty(@Nullable ClassLoader loader) {
         for (Jar jar : JARS) {
             Class<?> anchor = find(jar.anchor, loader);
             if (anchor == null) {
-                return "Netty 4.2 is needed, but " + jar.artifact + " is missing: add io.netty:" + jar.artifact
-                        + " to the class path";
+                return "Netty " + LEAST_NETTY + " or newer is needed, but " + jar.artifact
+                        + " is missing: add io.netty:" + jar.artifact + " to the class path";
             }
             String version = anchor.getPackage().getImplementationVersion();
-            boolean isOlder = version != null && version.matches("([0-3]|4\\.[01])\\..*");
+            boolean isOlder = version != null && isTooOld(version);
             if (isOlder || find(jar.marker, loader) == null) {
-                return "Netty 4.2 is needed, but " + jar.artifact + " is "
+                return "Netty " + LEAST_NETTY + " or newer is needed, but " + jar.artifact + " is "
                         + (version == null ? "older" : version) + place(anchor)
                         + ": have the build take all of Netty from io.netty:netty-bom 4.2 (mvn dependency:tree or"
                         + " gradle dependencyInsight says what asks for the other; with Spring Boot 3 set the property"
@@ -127,6 +132,10 @@ public final class Requirements {
             }
         }
         return null;
+    }
+
+    static boolean isTooOld(String netty) {
+        return netty.matches(OLDER_NETTY);
     }
 
     private static @Nullable Class<?> find(String name, @Nullable ClassLoader loader) {

@@ -29,6 +29,18 @@ class RequirementsTest {
         assertThat(Requirements.nettyVersion()).startsWith("4.2.");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"4.1.128.Final", "3.10.6.Final", "4.2.0.Final", "4.2.9.Final", "4.2.10.Final"})
+    void refusesNettyThatIsTooOld(String version) {
+        assertThat(Requirements.isTooOld(version)).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"4.2.11.Final", "4.2.20.Final", "4.2.100.Final", "4.3.0.Final", "5.0.0.Alpha1"})
+    void acceptsNettyFromItsLeastVersionOn(String version) {
+        assertThat(Requirements.isTooOld(version)).isFalse();
+    }
+
     @Test
     void namesAJarThatIsMissing() throws Exception {
         try (URLClassLoader empty = new URLClassLoader(new URL[0], null)) {
