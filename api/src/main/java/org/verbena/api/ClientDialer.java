@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.client.Dialer;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.request.LinkOwner;
@@ -29,6 +32,8 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /** Makes the connections of an {@link RdmaClient}, as its builder says. Any thread. */
 final class ClientDialer implements Dialer {
+    private static final Logger LOG = LoggerFactory.getLogger(RdmaClient.class);
+
     private final ClientSettings how;
     private final @Nullable LadderOptions ladder;
 
@@ -38,6 +43,9 @@ final class ClientDialer implements Dialer {
 
     /** Entered with the first connection, since the provider may depend on the address. Written under the lock. */
     private volatile @Nullable SharedLoops shared;
+
+    /** To reach servers of this host by; entered with the first. Guarded by this object. */
+    private @Nullable SharedLoops near;
 
     /** Guarded by this object. */
     private boolean closed;
@@ -85,7 +93,7 @@ final class ClientDialer implements Dialer {
             return known;
         }
         ProviderSet providers = ladder == null || internet == null
-                ? ProviderSet.of(ProviderChoice.choose(how.provider, internet))
+                ? ProviderSet.of(ProviderSet.choose(how.provider, internet).first())
                 : RdmaLadder.providersOf(ladder);
         SharedLoops entered = SharedLoops.enter(providers, how.loopOptions);
         shared = entered;
@@ -97,25 +105,38 @@ final class ClientDialer implements Dialer {
         InetSocketAddress internet = address instanceof InetSocketAddress known ? known : null;
         String purpose = "connect to " + (internet == null ? address : text(internet));
         ShortForm.checkNotInterrupted(purpose);
+        Carrier usual = null;
+        if (internet != null && ladder == null && how.sharedGroup == null && how.provider.equals(ProviderChoice.AUTO)) {
+            ProviderChoice nearest = ProviderChoice.choose(ProviderChoice.AUTO, internet);
+            if (nearest.provider().joinsAuto()) {
+                try {
+                    // The rest is for the others, in case that loop of the server hangs.
+                    return open(purpose, nearLoops(purpose, nearest), address, beganNanos, 2);
+                } catch (ConnectionException failed) {
+                    String why = nearest.provider().name() + " has failed: " + failed.getMessage();
+                    LOG.info("{}: goes on with another provider, since {}", purpose, why);
+                    ProviderChoice other =
+                            ProviderSet.choose(ProviderChoice.AUTO, internet).first();
+                    usual = new Carrier(other.provider().name(), other.reason() + "; " + why);
+                }
+            } else {
+                usual = new Carrier(nearest.provider().name(), nearest.reason());
+            }
+        }
         RdmaEventLoopGroup loops = loops(purpose, internet);
         if (rungs != null && (internet == null || !RdmaLadder.canTry(loops, internet, rungs))) {
             throw new ConnectionException.Unreachable(purpose + ": no device of " + rungs + " serves the address");
         }
-        SocketAddress local = local(beganNanos);
-        Bootstrap bootstrap = new Bootstrap().group(loops).handler(new ChannelInitializer<RdmaChannel>() {
-            @Override
-            protected void initChannel(RdmaChannel connecting) {
-                connecting.pipeline().addLast(Messenger.ofClient(connecting.host(), serving(connecting), owner));
-            }
-        });
-        how.options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
-        bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, leftMillis(beganNanos));
         LadderOptions steps = ladder;
         if (steps == null || internet == null) {
-            Channel registered = ShortForm.register(purpose, bootstrap.channelFactory(RdmaChannel::new));
-            ShortForm.awaitOpen(purpose, registered.connect(address, local));
-            return registered;
+            Channel opened = open(purpose, loops, address, beganNanos, 1);
+            if (usual != null && usual.name().equals(loops.provider().name())) {
+                opened.attr(Carrier.ATTRIBUTE).set(usual); // its loops may have been made for another address
+            }
+            return opened;
         }
+        Bootstrap bootstrap = bootstrap(loops, beganNanos, 1);
+        SocketAddress local = local(beganNanos);
         if (local != null) {
             bootstrap.localAddress(local);
         }
@@ -125,6 +146,39 @@ final class ClientDialer implements Dialer {
         Future<RdmaChannel> connecting = RdmaLadder.connectMessages(bootstrap, internet, allowed);
         ShortForm.await(purpose, connecting, loops);
         return connecting.getNow();
+    }
+
+    private Bootstrap bootstrap(RdmaEventLoopGroup loops, long beganNanos, int share) {
+        Bootstrap bootstrap = new Bootstrap().group(loops).handler(new ChannelInitializer<RdmaChannel>() {
+            @Override
+            protected void initChannel(RdmaChannel connecting) {
+                connecting.pipeline().addLast(Messenger.ofClient(connecting.host(), serving(connecting), owner));
+            }
+        });
+        how.options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
+        int millis = leftMillis(beganNanos);
+        return bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, millis == 0 ? 0 : Math.max(1, millis / share));
+    }
+
+    /** Connects with the first provider of these loops, within a share of the time that is left. */
+    private Channel open(String purpose, RdmaEventLoopGroup loops, SocketAddress address, long beganNanos, int share) {
+        SocketAddress local = local(beganNanos);
+        Channel registered =
+                ShortForm.register(purpose, bootstrap(loops, beganNanos, share).channelFactory(RdmaChannel::new));
+        ShortForm.awaitOpen(purpose, registered.connect(address, local));
+        return registered;
+    }
+
+    private synchronized RdmaEventLoopGroup nearLoops(String purpose, ProviderChoice nearest) {
+        if (closed) {
+            throw new ConnectionException(purpose + ": the client was closed");
+        }
+        SharedLoops entered = near;
+        if (entered == null) {
+            entered = SharedLoops.enter(ProviderSet.of(nearest), how.loopOptions);
+            near = entered;
+        }
+        return entered.group();
     }
 
     private static String text(InetSocketAddress address) {
@@ -185,11 +239,13 @@ final class ClientDialer implements Dialer {
 
     @Override
     public CompletableFuture<Void> close() {
-        SharedLoops entered;
+        List<SharedLoops> entered;
         synchronized (this) {
-            entered = closed ? null : shared;
+            entered = closed
+                    ? List.of()
+                    : Stream.of(near, shared).filter(Objects::nonNull).toList();
             closed = true;
         }
-        return entered == null ? CompletableFuture.completedFuture(null) : entered.leave();
+        return CompletableFuture.allOf(entered.stream().map(SharedLoops::leave).toArray(CompletableFuture<?>[]::new));
     }
 }

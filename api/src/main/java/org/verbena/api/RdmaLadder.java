@@ -140,7 +140,7 @@ public final class RdmaLadder {
             if (!name.equals(Carrier.TCP)) {
                 steps.add(step(name, group, loop, resolved, channels));
             } else if (type.isAssignableFrom(NioSocketChannel.class)) {
-                steps.add(new LadderConnect.Step(name, loop, plain, obstacleOfTcp(options, hasKeys)));
+                steps.add(new LadderConnect.Step(name, loop, plain, obstacleOfTcp(options, hasKeys), false));
             }
         }
         LadderMemory known = memory == null ? group.ladderMemory() : memory;
@@ -182,10 +182,10 @@ public final class RdmaLadder {
             RdmaProvider provider = choice.provider();
             if (provider.name().equals(name)) {
                 EventLoop loop = LoopGroup.loopFor(home, provider);
-                return new LadderConnect.Step(name, loop, channels, obstacle(provider, address));
+                return new LadderConnect.Step(name, loop, channels, obstacle(provider, address), provider.joinsAuto());
             }
         }
-        return new LadderConnect.Step(name, null, channels, absence(name));
+        return new LadderConnect.Step(name, null, channels, absence(name), false);
     }
 
     /** Why a rung cannot be tried. Checked each time, without connecting, since devices come and go. */

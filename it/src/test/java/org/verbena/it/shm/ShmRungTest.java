@@ -1,5 +1,6 @@
 package org.verbena.it.shm;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
@@ -7,7 +8,9 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.api.Carrier;
 import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.api.ServerMemory;
@@ -15,6 +18,7 @@ import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.it.FleetTokens;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.Patience;
 
@@ -96,18 +100,66 @@ class ShmRungTest {
         }
     }
 
+    /** Both ends with the defaults: what two processes of one host get. */
     @Test
-    void autoTakesItByOptionWhereAServerIs() throws Exception {
-        System.setProperty("org.verbena.shm.auto", "true");
-        try (RdmaServer both = serve("soft+shm");
+    void autoTakesItWhereAServerIsAndSaysWhyNotElsewhere() throws Exception {
+        try (RdmaServer both = serve("auto");
                 RdmaServer soft = serve("soft");
                 RdmaClient near = RdmaClient.builder().provider("auto").connect("127.0.0.1", both.port());
                 RdmaClient usual = RdmaClient.builder().provider("auto").connect("127.0.0.1", soft.port())) {
+            assertThat(both.provider()).isEqualTo("soft+shm");
             assertThat(near.provider()).isEqualTo("shm");
+            assertThat(reason(near)).contains("a server of this host has it");
             assertThat(usual.provider()).isEqualTo("soft");
+            assertThat(reason(usual)).contains("shm reaches no server at");
             assertEchoes(near);
+            assertEchoes(usual);
+        }
+    }
+
+    private static String reason(RdmaClient client) {
+        return Carrier.of(client.channel()).reason();
+    }
+
+    @Test
+    void autoDoesWithoutItByOption() {
+        System.setProperty("org.verbena.shm.auto", "false");
+        try (RdmaServer both = serve("soft+shm");
+                RdmaServer usual = serve("auto");
+                RdmaClient client = RdmaClient.builder().provider("auto").connect("127.0.0.1", both.port())) {
+            assertThat(client.provider()).isEqualTo("soft");
+            assertThat(usual.provider()).isEqualTo("soft");
         } finally {
             System.clearProperty("org.verbena.shm.auto");
+        }
+    }
+
+    /** As across a border that shared memory does not cross: the server is seen, and refuses. */
+    @Test
+    void autoGoesOnWithoutItWhereItFails() throws Exception {
+        PreSharedKeys keys = PreSharedKeys.of("key", "0123456789abcdef0123456789abcdef".getBytes(US_ASCII));
+        try (RdmaServer refusing = RdmaServer.builder()
+                        .provider("shm")
+                        .option(RdmaChannelOption.PRE_SHARED_KEYS, keys)
+                        .bind("127.0.0.1", 0, ECHO);
+                RdmaServer usual = RdmaServer.builder().provider("soft").bind("127.0.0.1", refusing.port(), ECHO);
+                RdmaClient client = RdmaClient.builder().provider("auto").connect("127.0.0.1", usual.port())) {
+            assertThat(client.provider()).isEqualTo("soft");
+            assertThat(reason(client)).contains("shm has failed");
+            assertEchoes(client);
+        }
+    }
+
+    /** A slow start on a busy machine is no reason to use another rung. */
+    @Test
+    void aLadderWaitsForAServerThatIsKnownToBeThere() throws Exception {
+        LadderOptions hasty = LadderOptions.DEFAULTS.withRungs("shm", "soft").withHedgeDelay(Duration.ofMillis(1));
+        try (RdmaServer both = serve("soft+shm")) {
+            for (int i = 0; i < 20; i++) {
+                try (RdmaClient client = RdmaClient.builder().ladder(hasty).connect("127.0.0.1", both.port())) {
+                    assertThat(client.provider()).isEqualTo("shm");
+                }
+            }
         }
     }
 }

@@ -113,9 +113,18 @@ public final class LadderConnect<C extends Channel> {
         Exception failure(String message, boolean isTimeout);
     }
 
-    /** A rung, as it can be tried. */
+    /**
+     * A rung, as it can be tried.
+     *
+     * @param obstacle why it cannot; empty if it can
+     * @param isKnown whether a server is known to be there: then a slow start is no sign that there is none
+     */
     public record Step(
-            String name, @Nullable EventLoop loop, ChannelFactory<? extends Channel> channels, String obstacle) {
+            String name,
+            @Nullable EventLoop loop,
+            ChannelFactory<? extends Channel> channels,
+            String obstacle,
+            boolean isKnown) {
         /** Whether it can be tried. */
         boolean isOpen() {
             return obstacle.isEmpty();
@@ -344,16 +353,17 @@ public final class LadderConnect<C extends Channel> {
             return;
         }
         stopHedge0();
-        hedge = loop.schedule(
-                () -> delayOver0(rung), options.hedgeDelay().toMillis() + extraMillis, TimeUnit.MILLISECONDS);
+        long delayMillis = options.hedgeDelay().toMillis();
+        long waitMillis = rung.step.isKnown() ? Math.max(delayMillis, leftMillis() / 2) : delayMillis;
+        hedge = loop.schedule(() -> delayOver0(rung, waitMillis), waitMillis + extraMillis, TimeUnit.MILLISECONDS);
     }
 
-    private void delayOver0(Rung rung) {
+    private void delayOver0(Rung rung, long waitMillis) {
         if (ended || latest != rung || rung.phase != Phase.BEGUN) {
             return;
         }
         rung.isSlow = true;
-        rung.reason = "no connection within " + options.hedgeDelay().toMillis() + " ms";
+        rung.reason = "no connection within " + waitMillis + " ms";
         if (handing == null && !waiting.isEmpty()) {
             beginNext0();
         }

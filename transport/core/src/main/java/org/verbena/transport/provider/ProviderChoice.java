@@ -20,7 +20,7 @@ import org.verbena.transport.system.Requirements;
 
 /**
  * The provider in use, and why it was chosen. {@code auto} chooses the available provider of the lowest rank that
- * serves the address. A provider that is chosen by name is used or the call fails: nothing replaces it.
+ * serves the address; a client first asks those that {@linkplain RdmaProvider#joinsAuto join} that choice. A provider that is chosen by name is used or the call fails: nothing replaces it.
  *
  * @param provider the provider
  * @param reason why it was chosen, as a phrase
@@ -106,9 +106,30 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
             first.log();
             return first;
         }
-        ProviderChoice choice = choose(name, address, installed());
+        List<RdmaProvider> providers = installed();
+        ProviderChoice choice = name.equals(AUTO) && address != null
+                ? chooseForClient(address, providers)
+                : choose(name, address, providers);
         choice.log();
         return choice;
+    }
+
+    /** Those that join the choice come first, where they reach a server. Else the reason says that they do not. */
+    static ProviderChoice chooseForClient(InetSocketAddress remote, List<RdmaProvider> providers) {
+        StringBuilder why = new StringBuilder();
+        for (RdmaProvider provider : providers) {
+            if (provider.joinsAuto() && provider.reaches(remote)) {
+                return new ProviderChoice(provider, "chosen automatically, since a server of this host has it");
+            }
+            if (provider.joinsAuto() && provider.serves(remote)) {
+                why.append("; ")
+                        .append(provider.name())
+                        .append(" reaches no server at ")
+                        .append(remote);
+            }
+        }
+        ProviderChoice usual = chooseAutomatically(remote, providers);
+        return new ProviderChoice(usual.provider, usual.reason + why);
     }
 
     /**
@@ -187,13 +208,6 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     private static ProviderChoice chooseAutomatically(
             @Nullable InetSocketAddress address, List<RdmaProvider> providers) {
         InetSocketAddress served = address == null ? ANYWHERE : address;
-        if (address != null) {
-            for (RdmaProvider provider : providers) {
-                if (provider.isPreferredFor(address)) {
-                    return new ProviderChoice(provider, "chosen automatically, as the nearest to the server");
-                }
-            }
-        }
         StringBuilder passed = new StringBuilder();
         for (RdmaProvider provider : providers) {
             Throwable cause = provider.unavailabilityCause();

@@ -63,12 +63,13 @@ public interface RdmaProvider {
     }
 
     /**
-     * Whether {@code auto} takes it for connecting to this address before it asks the others, whatever their ranks.
+     * Whether {@code auto} uses it beside the provider that it chooses: servers listen with it as well, and clients try
+     * it first where it {@linkplain #reaches reaches} a server. So it has to know, without waiting, which servers there
+     * are.
      *
-     * @param remoteAddress the peer's, resolved
      * @return false unless overridden
      */
-    default boolean isPreferredFor(InetSocketAddress remoteAddress) {
+    default boolean joinsAuto() {
         return false;
     }
 

@@ -79,15 +79,25 @@ class ProviderChoiceTest {
     }
 
     @Test
-    void automaticTakesWhatIsPreferredForAnAddressAlone() {
+    void clientsTakeWhatJoinsTheChoiceWhereItReachesAServer() {
         Named near = new Named("near", 3, null, address -> true);
         List<RdmaProvider> all = List.of(hardware, software, near);
-        assertThat(ProviderChoice.choose("auto", LOOPBACK, all).provider()).isSameAs(near);
-        assertThat(ProviderChoice.choose("auto", new InetSocketAddress("127.0.0.1", 7472), all)
-                        .provider())
-                .isSameAs(software);
-        assertThat(ProviderChoice.choose("auto", null, all).provider()).isSameAs(hardware);
+        assertThat(ProviderChoice.chooseForClient(LOOPBACK, all).provider()).isSameAs(near);
+        ProviderChoice other = ProviderChoice.chooseForClient(new InetSocketAddress("127.0.0.1", 7472), all);
+        assertThat(other.provider()).isSameAs(software);
+        assertThat(other.reason()).contains("near reaches no server at /127.0.0.1:7472");
         assertThat(set("all", LOOPBACK, hardware, software, near).names()).contains("software+near");
+    }
+
+    @Test
+    void serversListenWithWhatJoinsTheChoiceIfTheyCan() {
+        Named near = new Named("near", 3, null, address -> true);
+        ProviderSet both = set("auto", LOOPBACK, hardware, software, near);
+        assertThat(both.names()).isEqualTo("software+near");
+        assertThat(both.required()).containsExactly("software");
+        assertThat(set("software", LOOPBACK, hardware, software, near).names()).isEqualTo("software");
+        Named unusable = new Named("near", 3, new UnsupportedOperationException("not here"), address -> true);
+        assertThat(set("auto", LOOPBACK, software, unusable).names()).isEqualTo("software");
     }
 
     @Test
@@ -170,8 +180,13 @@ class ProviderChoiceTest {
             implements RdmaProvider {
 
         @Override
-        public boolean isPreferredFor(InetSocketAddress remoteAddress) {
-            return name.equals("near") && remoteAddress.equals(LOOPBACK);
+        public boolean joinsAuto() {
+            return name.equals("near");
+        }
+
+        @Override
+        public boolean reaches(InetSocketAddress remoteAddress) {
+            return !name.equals("near") || remoteAddress.equals(LOOPBACK);
         }
 
         @Override

@@ -40,7 +40,7 @@ public final class ShmProvider implements RdmaProvider {
     /** Ranks behind all others: a server that listens only with it is not reached from other hosts. */
     private static final int RANK = 2000;
 
-    /** If it is true, {@code auto} takes this provider for servers of this host and user that listen with it. */
+    /** If it is false, {@code auto} does without this provider, at servers and at clients. */
     private static final String AUTO_PROPERTY = "org.verbena.shm.auto";
 
     private final ShmContext context;
@@ -120,10 +120,10 @@ public final class ShmProvider implements RdmaProvider {
         }
     }
 
-    /** With {@code -Dorg.verbena.shm.auto=true}, where a server {@linkplain #reaches listens}. */
+    /** Unless {@code -Dorg.verbena.shm.auto=false}. */
     @Override
-    public boolean isPreferredFor(InetSocketAddress remoteAddress) {
-        return Boolean.getBoolean(AUTO_PROPERTY) && reaches(remoteAddress);
+    public boolean joinsAuto() {
+        return Boolean.parseBoolean(System.getProperty(AUTO_PROPERTY, "true"));
     }
 
     @Override

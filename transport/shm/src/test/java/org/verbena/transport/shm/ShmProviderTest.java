@@ -36,17 +36,16 @@ class ShmProviderTest {
     }
 
     @Test
-    void reachesWhereASocketIsAndIsPreferredThereByOption() {
+    void reachesWhereASocketIsAndJoinsAutoUnlessAnOptionSaysNo() {
         ShmProvider provider = provider();
         LocalBinding bound = provider.bind(new InetSocketAddress(LOOPBACK, 0));
         InetSocketAddress address = bound.localAddress();
         assertThat(provider.reaches(address)).isTrue();
-        assertThat(provider.isPreferredFor(address)).isFalse();
-        System.setProperty("org.verbena.shm.auto", "true");
+        bound.close();
+        assertThat(provider.joinsAuto()).isTrue();
+        System.setProperty("org.verbena.shm.auto", "false");
         try {
-            assertThat(provider.isPreferredFor(address)).isTrue();
-            bound.close();
-            assertThat(provider.isPreferredFor(address)).isFalse();
+            assertThat(provider.joinsAuto()).isFalse();
         } finally {
             System.clearProperty("org.verbena.shm.auto");
         }
