@@ -29,8 +29,10 @@ import org.verbena.api.internal.loop.AcceptedUnsafe;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.internal.server.Acceptance;
 import org.verbena.api.internal.server.Arrival;
+import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.Framing;
@@ -68,6 +70,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     /** Like a socket channel's: no separate disconnect, 16 messages between two {@code channelReadComplete}s. */
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
+    /** As much of a name as a row of verbena stat has room for. */
+    private static final int MAX_LABEL = 60;
+
     private final RdmaChannelConfig<?> config;
     private final ChannelHost host = new ChannelHost(this);
     private final ChannelConnection connection = new ChannelConnection(host);
@@ -77,6 +82,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private final InboundBridge inboundBridge = new InboundBridge(host, METADATA.defaultMaxMessagesPerRead());
     private final Runnable closeWithLoop = this::closeWithLoop0;
     private final @Nullable Acceptance incoming;
+
+    private volatile @Nullable String label;
 
     /** Written by the loop, read by any thread. */
     private volatile State state = State.OPEN;
@@ -210,6 +217,39 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
      */
     public MessageStatistics statistics() {
         return connection.statistics();
+    }
+
+    /**
+     * Names the peer, as a program knows it: the log and {@code verbena stat} show the name beside the address. A
+     * server may take it from the metadata of the first request. Any thread, at any time.
+     *
+     * @param name in place of an earlier one; characters that are not printable are replaced, and of more than 60 the
+     *     first are used
+     */
+    public void label(String name) {
+        String shown = ShortForm.printable(name);
+        String now = shown.substring(0, Math.min(shown.length(), MAX_LABEL));
+        label = now;
+        ConnectionStat stat = connection.stat();
+        if (stat != null) {
+            stat.label(now);
+        }
+    }
+
+    /**
+     * Returns how the program has named the peer.
+     *
+     * @return null if it has not
+     */
+    public @Nullable String label() {
+        return label;
+    }
+
+    /** As {@link AbstractChannel#toString}, with the {@link #label() label}. */
+    @Override
+    public String toString() {
+        String name = label;
+        return name == null ? super.toString() : super.toString() + " (" + name + ")";
     }
 
     // ---- one-sided operations

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
 import java.nio.channels.ClosedChannelException;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.channel.ChannelConnection;
 import org.verbena.api.internal.channel.Connector;
@@ -36,6 +37,9 @@ final class ChannelHost
                 Connector.Host,
                 MessagePort {
     private final AbstractRdmaChannel channel;
+
+    /** What waits above the channel. Written before the connection is made, read by any thread. */
+    private volatile LongSupplier above = () -> 0;
 
     ChannelHost(AbstractRdmaChannel channel) {
         this.channel = channel;
@@ -73,6 +77,19 @@ final class ChannelHost
     @Override
     public @Nullable ChannelOutboundBuffer outboundBuffer() {
         return channel.unsafe().outboundBuffer();
+    }
+
+    @Override
+    public @Nullable String label() {
+        return channel.label();
+    }
+
+    /** Until the connection has a message's outcome, the outbound buffer has it as well. */
+    @Override
+    public long queuedBytes(long inConnection) {
+        ChannelOutboundBuffer outbound = outboundBuffer();
+        long written = outbound == null ? 0 : outbound.totalPendingWriteBytes();
+        return Math.max(inConnection, written) + above.getAsLong();
     }
 
     @Override
@@ -220,6 +237,11 @@ final class ChannelHost
     @Override
     public void reserveHeader0(int bytes) {
         channel.options().reserveHeader0(bytes);
+    }
+
+    @Override
+    public void queue0(LongSupplier bytes) {
+        above = bytes;
     }
 
     @Override

@@ -150,7 +150,8 @@ public final class ClientGroup implements Iterable<ConnectedClient> {
     }
 
     /**
-     * Returns how often a client has missed a message because too much waited to be sent to it.
+     * Returns how often a client has missed a message because too much waited to be sent to it. {@link
+     * ConnectedClient#missed()} has the count of each.
      *
      * @return a count
      */
@@ -215,6 +216,7 @@ public final class ClientGroup implements Iterable<ConnectedClient> {
 
     private void missed(ConnectedClient client) {
         missed.increment();
+        client.countMissed();
         switch (slow) {
             case SKIP -> {}
             case REMOVE -> remove(client);

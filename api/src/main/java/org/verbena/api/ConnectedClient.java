@@ -9,9 +9,11 @@ import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.SendLimit;
+import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.SendLimitException;
 
 /**
@@ -26,6 +28,7 @@ public final class ConnectedClient {
 
     private final RdmaChannel channel;
     private final Messenger messenger;
+    private final LongAdder missed = new LongAdder();
     private final Set<ClientGroup> groups = ConcurrentHashMap.newKeySet(1);
 
     /**
@@ -106,6 +109,24 @@ public final class ConnectedClient {
      */
     public RdmaChannel channel() {
         return channel;
+    }
+
+    /**
+     * Returns how many messages to its {@linkplain ClientGroup groups} it has missed, because too much waited to be
+     * sent to it.
+     *
+     * @return a count
+     */
+    public long missed() {
+        return missed.sum();
+    }
+
+    void countMissed() {
+        missed.increment();
+        ConnectionStat stat = messenger.stat();
+        if (stat != null) {
+            stat.missed();
+        }
     }
 
     Messenger messenger() {

@@ -24,6 +24,8 @@ import org.verbena.transport.spi.RdmaProvider;
  *     overloaded
  * @param abandonedRequests requests of the short form that were dropped before their handler, because their client
  *     had cancelled them or their connection was gone
+ * @param waitingRequests requests of the short form that wait now for a handler, because of {@link
+ *     RdmaServer.Builder#maxHandlers}
  * @param loops the completion loops, and how much memory is registered
  * @param sendBuffers the pools that {@code channel.alloc()} allocates from, of all devices
  * @param receiveBuffers the pools that messages are received into, of all devices
@@ -40,6 +42,7 @@ public record ProviderStatistics(
         long expiredRequests,
         long overloadedRequests,
         long abandonedRequests,
+        long waitingRequests,
         ProviderCounters loops,
         BufferPoolMetrics sendBuffers,
         BufferPoolMetrics receiveBuffers) {
@@ -68,6 +71,7 @@ public record ProviderStatistics(
                 account.expiredRequests(),
                 account.overloadedRequests(),
                 account.abandonedRequests(),
+                account.waitingRequests(),
                 provider.counters(),
                 account.sendBuffers(),
                 account.receiveBuffers());

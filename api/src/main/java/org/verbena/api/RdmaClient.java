@@ -34,6 +34,7 @@ import org.verbena.api.service.MessageStream;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
 import org.verbena.api.service.ValueStream;
+import org.verbena.transport.ClientStatistics;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestException;
@@ -252,6 +253,15 @@ public final class RdmaClient implements MessageClient {
     }
 
     /**
+     * Returns what the client has done, and what waits in it, all connections together. May be called on any thread.
+     *
+     * @return a snapshot, weakly consistent
+     */
+    public ClientStatistics statistics() {
+        return links.statistics();
+    }
+
+    /**
      * Returns a connection, for one-sided operations and everything else: one that is up, or, while none is, the last
      * that was. A {@code ByteBuf} that is written to it is a message to the server's handler, as {@link #send(ByteBuf)}
      * sends it. When the connection is lost, or the client {@linkplain LadderOptions#withMoveUp moves up}, the client
@@ -289,8 +299,9 @@ public final class RdmaClient implements MessageClient {
      * @return {@code verbs}, {@code soft} ...; before the first connection, the name that the builder has
      */
     public String provider() {
-        LadderResult ladder = ladder();
-        return ladder == null ? dialer.providerName() : ladder.rung();
+        Connected newest = links.newest();
+        Carrier carrier = newest == null ? null : Carrier.of(newest.channel());
+        return carrier == null ? dialer.providerName() : carrier.name();
     }
 
     /**
@@ -343,7 +354,9 @@ public final class RdmaClient implements MessageClient {
 
         /**
          * Chooses the provider. The default is the value of {@value ProviderChoice#PROPERTY}, or {@code auto}, which
-         * picks one for the address. A named provider never falls back to another; {@code ladder} does, and is short
+         * picks one for the address, each time that it connects: shared memory, if that is on the class path and a
+         * server of this host and user listens with it there, and if that fails the usual one. A named provider never
+         * falls back to another; {@code ladder} does, and is short
          * for {@link #ladder} with {@link LadderOptions#DEFAULTS}. The later of the two calls applies.
          *
          * @param name {@code auto}, {@code verbs}, {@code soft}, {@code ladder}

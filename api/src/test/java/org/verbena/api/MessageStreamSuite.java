@@ -414,6 +414,25 @@ public abstract class MessageStreamSuite extends ApiSuite {
         }
     }
 
+    @Test
+    void whatStreamsWaitToSendIsInTheStatistics() {
+        BlockingQueue<Exchange> begun = new LinkedBlockingQueue<>(); // and none accepted
+        try (RdmaServer server = onLoop((exchange, message) -> begun.add(exchange));
+                RdmaClient client = clientOf(server)) {
+            List<MessageStream> streams =
+                    List.of(client.stream(bytes(""), DEFAULTS), client.stream(bytes(""), DEFAULTS));
+            for (MessageStream each : streams) {
+                Patience.take("it has begun", begun);
+                for (int i = 0; i < 10; i++) {
+                    each.send(new byte[1000]);
+                }
+            }
+            Patience.until("they wait", () -> client.channel().statistics().queuedBytes() == 20_000);
+            streams.forEach(MessageStream::cancel);
+            Patience.until("nothing waits", () -> client.channel().statistics().queuedBytes() == 0);
+        }
+    }
+
     /** Of 40 messages, or of 40,000 bytes, none of which the other end takes. */
     private static void haveABound(List<MessageStream> streams, int bytes) {
         ByteBuf one = Unpooled.wrappedBuffer(new byte[bytes]);

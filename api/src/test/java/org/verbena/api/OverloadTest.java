@@ -80,11 +80,13 @@ class OverloadTest extends ApiSuite {
             assertThat(List.of(Patience.take("the first", begun), Patience.take("the second", begun)))
                     .containsExactlyInAnyOrder(0, 1);
             assertThat(most).hasValue(2);
+            assertThat(group.providerStatistics().waitingRequests()).isEqualTo(3);
             turns.release(5);
             for (int i = 0; i < 5; i++) {
                 assertThat(Patience.await("a reply", requests.get(i))).containsExactly(i);
             }
             assertThat(most).hasValue(2);
+            assertThat(group.providerStatistics().waitingRequests()).isZero();
             turns.release();
             assertThat(Patience.await("room again", client.request(new byte[] {6})))
                     .containsExactly(6);

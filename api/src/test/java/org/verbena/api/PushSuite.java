@@ -297,6 +297,10 @@ public abstract class PushSuite extends ApiSuite {
             crowd.clients.get(1).send(new byte[1]);
             ConnectedClient other = Patience.take("the other", seen);
             ClientGroup room = new ClientGroup(slow, 2, 1 << 20);
+            ConnectedClient behind = null;
+            for (ConnectedClient each : server.clients()) {
+                behind = each.equals(other) ? behind : each;
+            }
             server.clients().forEach(room::add);
             crowd.stop(0);
             int rounds = 0;
@@ -325,7 +329,39 @@ public abstract class PushSuite extends ApiSuite {
                 least = Math.min(least, Patience.await("the outcome", outcome));
             }
             assertThat(least).as("what the slow one missed was sent to one").isEqualTo(1);
+            assertThat(behind.missed()).isEqualTo(room.missed()).isPositive();
+            assertThat(other.missed()).isZero();
         }
+    }
+
+    /** Whatever waits for a client that accepts nothing is in the figures, once, wherever it waits. */
+    @Test
+    void whatWaitsForAClientIsInTheStatistics() {
+        int bytes = 4000;
+        try (RdmaServer server = small(RdmaServer.builder().group(group)).bind(host(), 0, NOTHING);
+                Crowd crowd = new Crowd(group, server, List.of(NOTHING))) {
+            long before = group.providerStatistics().messages().queuedBytes();
+            crowd.stop(0);
+            ConnectedClient client = server.clients().iterator().next();
+            client.channel().label("the slow\none");
+            assertThat(client.channel().label()).isEqualTo("the slow?one");
+            assertThat(client.channel().toString()).endsWith("(the slow?one)");
+            List<Future<Void>> sends = new ArrayList<>();
+            for (int i = 0; i < 1000; i++) {
+                sends.add(client.send(Unpooled.wrappedBuffer(new byte[bytes])));
+            }
+            Patience.until("all that can go has gone", () -> {
+                long waiting = sends.stream().filter(send -> !send.isDone()).count();
+                long queued = client.channel().statistics().queuedBytes();
+                return waiting > 500 && queued >= waiting * bytes && queued <= waiting * (bytes + 200);
+            });
+            assertThat(group.providerStatistics().messages().queuedBytes() - before)
+                    .isGreaterThanOrEqualTo(500L * bytes);
+            done("it goes", crowd.clients.getFirst().channel().close());
+            done("it is gone", client.channel().closeFuture());
+        }
+        Patience.until(
+                "nothing stays", () -> group.providerStatistics().messages().queuedBytes() == 0);
     }
 
     @Test

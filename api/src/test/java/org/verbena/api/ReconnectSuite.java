@@ -350,6 +350,10 @@ public abstract class ReconnectSuite extends ApiSuite {
             for (int i = 0; i < 3; i++) {
                 waiting.add(client.request(new byte[100]));
             }
+            assertThat(client.statistics().waitingRequests()).isEqualTo(3);
+            assertThat(client.statistics().waitingBytes()).isEqualTo(300);
+            assertThat(client.statistics().state()).isEqualTo(client.state().name());
+            assertThat(client.statistics().lastFailure()).isNotEmpty();
             CompletableFuture<byte[]> fourth = client.request(new byte[100]);
             assertThat(failure("the fourth", fourth)).isInstanceOf(SendLimitException.class);
             waiting.removeFirst().cancel(false);
@@ -369,6 +373,10 @@ public abstract class ReconnectSuite extends ApiSuite {
                 for (CompletableFuture<byte[]> each : waiting) {
                     assertThat(Patience.await("a reply", each)).hasSize(100);
                 }
+                assertThat(client.statistics().waitingRequests()).isZero();
+                assertThat(client.statistics().waitingBytes()).isZero();
+                assertThat(client.statistics().connections()).isEqualTo(2);
+                assertThat(client.statistics().failedAttempts()).isPositive();
                 assertThat(back.connections().size()).isEqualTo(1);
             }
         }

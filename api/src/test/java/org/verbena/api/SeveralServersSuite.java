@@ -136,6 +136,26 @@ public abstract class SeveralServersSuite extends ApiSuite {
         }
     }
 
+    /** Not that of another server, which has been down for longer. */
+    @Test
+    void theLastFailureIsTheLast() {
+        try (Named first = new Named();
+                Named second = new Named();
+                RdmaClient client = builder()
+                        .backOff(Duration.ofHours(1), Duration.ofHours(2))
+                        .target(targetOf(first, second))
+                        .connect()) {
+            awaitUse(client, first, second);
+            String port = ":" + first.address().getPort();
+            second.server.close();
+            Patience.until("one is lost", () -> client.statistics().failedAttempts() == 1);
+            assertThat(client.statistics().lastFailure()).doesNotContain(port);
+            first.server.close();
+            Patience.until("the other as well", () -> client.statistics().failedAttempts() >= 2);
+            assertThat(client.statistics().lastFailure()).contains(port);
+        }
+    }
+
     @Test
     void theLessLoadedOfTwoGetsARequest() {
         try (Named busy = new Named();
@@ -536,6 +556,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
                         .isEqualTo(fast.address().getPort());
                 assertThat(asked).isLessThan(1000);
             }
+            assertThat(client.statistics().hedges()).isPositive();
             CompletableFuture<byte[]> given =
                     client.request(new byte[1], RequestOptions.DEFAULTS.withIdempotent(false));
             CompletableFuture<byte[]> hedged =

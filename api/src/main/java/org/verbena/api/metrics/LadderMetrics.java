@@ -1,10 +1,8 @@
 package org.verbena.api.metrics;
 
-import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.util.List;
-import java.util.function.ToDoubleFunction;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderStatistics;
 
@@ -17,6 +15,12 @@ import org.verbena.api.ladder.LadderStatistics;
  * }</pre>
  */
 public final class LadderMetrics implements MeterBinder {
+    private static final List<Figure<LadderStatistics>> ROWS = Figure.table(LadderStatistics.class, """
+            verbena.ladder.used | SO_FAR | used | connections that a ladder gave this rung
+            verbena.ladder.passed | SO_FAR | passed | times that a ladder passed this rung over
+            verbena.ladder.moved | SO_FAR | movedUp | times that a client moved up to this rung
+            """);
+
     private final List<String> rungs;
 
     /**
@@ -31,32 +35,9 @@ public final class LadderMetrics implements MeterBinder {
     @Override
     public void bindTo(MeterRegistry registry) {
         for (String rung : rungs) {
-            counter(
-                    registry,
-                    rung,
-                    "verbena.ladder.used",
-                    "connections that a ladder gave this rung",
-                    name -> LadderStatistics.of(name).used());
-            counter(
-                    registry,
-                    rung,
-                    "verbena.ladder.passed",
-                    "times that a ladder passed this rung over",
-                    name -> LadderStatistics.of(name).passed());
-            counter(
-                    registry,
-                    rung,
-                    "verbena.ladder.moved",
-                    "times that a client moved up to this rung",
-                    name -> LadderStatistics.of(name).movedUp());
+            for (Figure<LadderStatistics> row : ROWS) {
+                row.bind(registry, "rung", rung, rung, LadderStatistics::of);
+            }
         }
-    }
-
-    private static void counter(
-            MeterRegistry registry, String rung, String name, String description, ToDoubleFunction<String> figure) {
-        FunctionCounter.builder(name, rung, figure)
-                .description(description)
-                .tag("rung", rung)
-                .register(registry);
     }
 }

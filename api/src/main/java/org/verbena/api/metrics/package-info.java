@@ -2,7 +2,8 @@
  * Verbena's figures for Micrometer. Needs {@code io.micrometer:micrometer-core}, which Verbena does not bring
  * along.
  *
- * <p>Begin with {@link org.verbena.api.metrics.RdmaMetrics}. May use {@code org.verbena.api} and
+ * <p>Begin with {@link org.verbena.api.metrics.RdmaMetrics}, {@link org.verbena.api.metrics.ClientMetrics}
+ * and {@link org.verbena.api.metrics.RequestMetrics}. May use {@code org.verbena.api} and
  * {@code api.ladder}, whose statistics it reads. Nothing in this module names it.
  */
 @org.jspecify.annotations.NullMarked

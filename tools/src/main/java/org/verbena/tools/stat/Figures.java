@@ -3,8 +3,9 @@ package org.verbena.tools.stat;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ClientStatistics;
+import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.stat.ConnectionReading;
-import org.verbena.transport.stat.CounterReading;
 import org.verbena.transport.stat.EndedReading;
 import org.verbena.transport.stat.LatencyHistogram;
 import org.verbena.transport.stat.LoopReading;
@@ -26,6 +27,7 @@ import org.verbena.transport.stat.ProviderReading;
  * @param providers the providers of its connections
  * @param loops its event loops
  * @param connections its connections
+ * @param clients its clients of the short form
  * @param failedConnections how many failed, so far
  * @param lastErrors the last of them, the latest first
  */
@@ -42,6 +44,7 @@ record Figures(
         List<ProviderReading> providers,
         List<Loop> loops,
         List<Connection> connections,
+        List<ClientStatistics> clients,
         long failedConnections,
         List<EndedReading> lastErrors) {
     private static final double NANOS_PER_SECOND = 1e9;
@@ -81,6 +84,9 @@ record Figures(
     /**
      * A connection.
      *
+     * @param label what the program calls the peer
+     * @param queuedBytes what the program has handed over and has no outcome yet
+     * @param missedBroadcasts messages to a group of clients that it has missed
      * @param waitingMillis how long messages have been waiting for credits, 0 if they are not
      * @param creditStalls waits for credits, so far
      * @param stalledPercent of the time between the readings in which messages waited for credits
@@ -91,6 +97,7 @@ record Figures(
      */
     record Connection(
             String peer,
+            String label,
             String local,
             String provider,
             String why,
@@ -102,6 +109,7 @@ record Figures(
             long credits,
             long creditsGranted,
             long queuedBytes,
+            long missedBroadcasts,
             long waitingMillis,
             long creditStalls,
             double stalledPercent,
@@ -152,6 +160,7 @@ record Figures(
                 now.connections().stream()
                         .map(connection -> of(before(earlier, connection), connection, now, nanos))
                         .toList(),
+                now.clients(),
                 now.failedConnections(),
                 now.lastErrors());
     }
@@ -185,14 +194,15 @@ record Figures(
     private static Connection of(
             @Nullable ConnectionReading earlier, ConnectionReading now, ProcessReading process, long nanos) {
         // What began between the readings started at 0.
-        CounterReading is = now.counters();
-        CounterReading was = earlier == null ? null : earlier.counters();
+        MessageStatistics is = now.counters();
+        MessageStatistics was = earlier == null ? null : earlier.counters();
         LatencyHistogram since = earlier == null ? now.latency() : now.latency().minus(earlier.latency());
         LatencyHistogram shown = since.count() == 0 ? now.latency() : since;
         long takenNanos = process.takenNanos();
         long stalledBefore = earlier == null ? 0 : stalledNanos(earlier, takenNanos - nanos);
         return new Connection(
                 now.peer(),
+                now.label(),
                 now.local(),
                 now.provider(),
                 now.reason(),
@@ -208,6 +218,7 @@ record Figures(
                 is.credits(),
                 is.creditsGranted(),
                 is.queuedBytes(),
+                now.missedBroadcasts(),
                 now.stalledSinceNanos() == 0 ? 0 : millisSince(now.stalledSinceNanos(), takenNanos),
                 is.creditStalls(),
                 percent(stalledNanos(now, takenNanos) - stalledBefore, nanos),

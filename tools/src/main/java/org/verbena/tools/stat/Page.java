@@ -1,15 +1,19 @@
 package org.verbena.tools.stat;
 
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import org.verbena.transport.ClientStatistics;
 import org.verbena.transport.stat.EndedReading;
 import org.verbena.transport.stat.ProcessReading;
 import org.verbena.transport.stat.ProviderReading;
@@ -19,6 +23,7 @@ final class Page {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("MM-dd HH:mm:ss", Locale.ROOT);
     private static final double MEBIBYTE = 1 << 20;
     private static final double MEGABYTE = 1e6;
+    private static final double KILOBYTE = 1e3;
     private static final long MILLIS_PER_SECOND = 1000;
 
     private Page() {}
@@ -57,6 +62,7 @@ final class Page {
         reasons(process).forEach((why, count) -> page.append(String.format("  %s (connections: %d)%n", why, count)));
         loops(page, process.loops());
         connections(page, process);
+        clients(page, process.clients());
         errors(page, process);
         return page.toString();
     }
@@ -64,7 +70,7 @@ final class Page {
     private static String line(ProviderReading provider) {
         return String.format(
                 Locale.ROOT,
-                "provider %s (%s): %.1f MiB registered, connections: %d open, %d so far, %d lost%s%n",
+                "provider %s (%s): %.1f MiB registered, connections: %d open, %d so far, %d lost%s%s%n",
                 provider.name(),
                 provider.description(),
                 provider.registeredBytes() / MEBIBYTE,
@@ -74,7 +80,10 @@ final class Page {
                 provider.plainConnections() == 0
                         ? ""
                         : ", plain TCP: " + provider.openPlainConnections() + " open, " + provider.plainConnections()
-                                + " so far");
+                                + " so far",
+                provider.waitingRequests() == 0
+                        ? ""
+                        : ", requests that wait for a handler: " + provider.waitingRequests());
     }
 
     private static Map<String, Integer> reasons(Figures process) {
@@ -105,7 +114,7 @@ final class Page {
 
     private static void connections(StringBuilder page, Figures process) {
         page.append(String.format(
-                "%n%-22s %-11s %-7s %11s %9s %9s %8s %8s %7s %7s %6s %9s %9s %8s%n",
+                "%n%-22s %-11s %-7s %11s %9s %9s %8s %8s %9s %7s %7s %6s %9s %9s %8s%n",
                 "peer",
                 "phase",
                 "framing",
@@ -114,14 +123,22 @@ final class Page {
                 "recv/s",
                 "MB/s out",
                 "MB/s in",
+                "queued KB",
                 "rdv out",
                 "rdv in",
                 "wait %",
                 "p50 us",
                 "p99 us",
                 "idle s"));
-        for (Figures.Connection connection : process.connections()) {
+        List<Figures.Connection> slowestFirst = process.connections().stream()
+                .sorted(Comparator.comparingLong(Figures.Connection::queuedBytes)
+                        .reversed())
+                .toList();
+        for (Figures.Connection connection : slowestFirst) {
             page.append(line(connection));
+            if (connection.missedBroadcasts() > 0) {
+                page.append(String.format("    has missed %d broadcasts%n", connection.missedBroadcasts()));
+            }
             if (!connection.error().isEmpty()) {
                 page.append(String.format("    %s %s%n", time(connection.errorMillis()), connection.error()));
             }
@@ -136,7 +153,7 @@ final class Page {
     private static String line(Figures.Connection connection) {
         return String.format(
                 Locale.ROOT,
-                "%-22s %-11s %-7s %11s %9.0f %9.0f %8.1f %8.1f %7d %7d %6.1f %9s %9s %8.1f%s%n",
+                "%-22s %-11s %-7s %11s %9.0f %9.0f %8.1f %8.1f %9.0f %7d %7d %6.1f %9s %9s %8.1f%s%s%n",
                 connection.peer().isEmpty() ? "?" : connection.peer(),
                 connection.phase(),
                 connection.framing(),
@@ -148,17 +165,54 @@ final class Page {
                 connection.messagesReceivedPerSecond(),
                 connection.bytesSentPerSecond() / MEGABYTE,
                 connection.bytesReceivedPerSecond() / MEGABYTE,
+                Math.ceil(connection.queuedBytes() / KILOBYTE),
                 connection.rendezvousSent(),
                 connection.rendezvousReceived(),
                 connection.stalledPercent(),
                 micros(connection.requests(), connection.p50Micros()),
                 micros(connection.requests(), connection.p99Micros()),
                 connection.idleMillis() / (double) MILLIS_PER_SECOND,
-                connection.waitingMillis() > 0 ? "  waits for credits, " + connection.waitingMillis() + " ms" : "");
+                connection.waitingMillis() > 0 ? "  waits for credits, " + connection.waitingMillis() + " ms" : "",
+                connection.label().isEmpty() ? "" : "  " + connection.label());
     }
 
+    /** With two digits: it is known to an eighth. */
     private static String micros(long requests, double micros) {
-        return requests == 0 ? "-" : String.format(Locale.ROOT, "%.1f", micros);
+        if (requests == 0) {
+            return "-";
+        }
+        return micros < 10
+                ? String.format(Locale.ROOT, "%.1f", micros)
+                : new BigDecimal(micros)
+                        .round(new MathContext(2))
+                        .toBigInteger()
+                        .toString();
+    }
+
+    private static void clients(StringBuilder page, List<ClientStatistics> clients) {
+        if (clients.isEmpty()) {
+            return;
+        }
+        page.append(String.format(
+                "%n%-28s %-11s %7s %10s %9s %7s %7s %7s %7s%n",
+                "client of", "state", "waiting", "waiting KB", "connected", "failed", "retries", "hedges", "late"));
+        for (ClientStatistics client : clients) {
+            page.append(String.format(
+                    Locale.ROOT,
+                    "%-28s %-11s %7d %10.0f %9d %7d %7d %7d %7d%n",
+                    client.target(),
+                    client.state(),
+                    client.waitingRequests(),
+                    Math.ceil(client.waitingBytes() / KILOBYTE),
+                    client.connections(),
+                    client.failedAttempts(),
+                    client.retries(),
+                    client.hedges(),
+                    client.lateReplies()));
+            if (!client.lastFailure().isEmpty()) {
+                page.append(String.format("    the last failure: %s%n", client.lastFailure()));
+            }
+        }
     }
 
     private static void errors(StringBuilder page, Figures process) {

@@ -153,7 +153,7 @@ public final class Stat implements Callable<Integer> {
     private void list(StatDirectory directory, List<ProcessReading> first) throws IOException, InterruptedException {
         List<ProcessReading> processes = first;
         for (int i = 1; ; i++) {
-            if (processes.isEmpty()) {
+            if (processes.isEmpty() && !json) {
                 throw new CommandFailure("no process of yours uses Verbena: " + directory.path()
                         + " has none. A process is there from its first event loop on, unless it runs with -D"
                         + StatFile.PROPERTY + "=false, as another user, or with another XDG_RUNTIME_DIR or"

@@ -229,6 +229,10 @@ class StatTest {
         assertThat(answer.err())
                 .contains("no process of yours uses Verbena", directory().toString());
         assertThat(files()).isEmpty();
+        Answer json = stat("--json");
+        assertThat(json.exitCode()).isZero();
+        assertThat(JsonParser.parseString(json.out()).getAsJsonObject().getAsJsonArray("processes"))
+                .isEmpty();
     }
 
     @Test

@@ -26,7 +26,9 @@ package org.verbena.transport;
  *     peer, or does not read. With a shared receive queue, each of its connections that notices counts
  * @param credits now: message frames that the peer would accept
  * @param creditsGranted now: message frames that the peer may send
- * @param queuedBytes now: bytes of messages that have no outcome yet
+ * @param queuedBytes now: bytes of what the program has handed over and that has no outcome yet, wherever it waits: in
+ *     the channel, in the short form or in a stream, but not in one that has no connection. While messages wait for
+ *     credits in the channel, it is Netty's figure, which has some 100 bytes more for each
  */
 public record MessageStatistics(
         long messagesSent,
@@ -52,8 +54,38 @@ public record MessageStatistics(
         long queuedBytes) {
 
     /** The statistics of a new connection. */
-    public static final MessageStatistics NONE =
-            new MessageStatistics(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    public static final MessageStatistics NONE = of(new long[21]);
+
+    /**
+     * Makes statistics of their values.
+     *
+     * @param values as many as there are components, in their order
+     * @return the statistics
+     */
+    public static MessageStatistics of(long[] values) {
+        return new MessageStatistics(
+                values[0],
+                values[1],
+                values[2],
+                values[3],
+                values[4],
+                values[5],
+                values[6],
+                values[7],
+                values[8],
+                values[9],
+                values[10],
+                values[11],
+                values[12],
+                values[13],
+                values[14],
+                values[15],
+                values[16],
+                values[17],
+                values[18],
+                values[19],
+                values[20]);
+    }
 
     /**
      * Adds the statistics of another connection.

@@ -5,6 +5,7 @@ import io.netty.channel.EventLoop;
 import java.net.InetSocketAddress;
 import java.nio.channels.NotYetConnectedException;
 import java.util.Objects;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
@@ -60,6 +61,12 @@ public final class ChannelConnection implements MessageListener {
 
         /** Credits have come back or run out. */
         void onWritability0(MessageConnection from, boolean writable);
+
+        /** What the program calls the peer; null for nothing. Any thread. */
+        @Nullable String label();
+
+        /** All that is queued, of which the connection has so many bytes. Any thread. */
+        long queuedBytes(long inConnection);
 
         /** The connection has ended. */
         void onInactive0(@Nullable Throwable cause);
@@ -206,6 +213,7 @@ public final class ChannelConnection implements MessageListener {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, this, loopClock);
         made.limitTransfers(((RdmaEventLoop) loop)::transferBudget0);
         made.announce(announced);
+        made.queue(channel::queuedBytes);
         made.setFrameListener(frameListener);
         if (keys != null) {
             made.authenticate(keys);
@@ -215,6 +223,7 @@ public final class ChannelConnection implements MessageListener {
                 ((RdmaEventLoop) loop).stat(), provider, LoopGroup.reasonOf(loop), role, options.framing(), made);
         if (shown != null) {
             shown.addresses0(local, remote);
+            shown.label(channel.label());
         }
         stat = shown;
         made.setReading(false); // until the pipeline asks
@@ -301,6 +310,7 @@ public final class ChannelConnection implements MessageListener {
         ProviderAccount accountant = account;
         MessageConnection ended = connection;
         if (accountant != null && ended != null) {
+            ended.queue(LongUnaryOperator.identity()); // it keeps nothing
             accountant.ended(ended, lost);
         }
     }

@@ -203,6 +203,7 @@ final class Call<T> {
     private boolean tryCount() {
         if (!counts) {
             counts = links.waitingLimit().tryTake(bytes);
+            links.figures().changed();
         }
         return counts;
     }
@@ -211,6 +212,7 @@ final class Call<T> {
         if (counts) {
             counts = false;
             links.waitingLimit().giveBack(bytes);
+            links.figures().changed();
         }
     }
 
@@ -357,6 +359,7 @@ final class Call<T> {
             // request that loses one connection after another may be the reason for it.
             if (plan.idempotent() && (losses == 0 || links.retries().tryTake())) {
                 losses++;
+                links.figures().count(links.figures().retries);
                 next0();
                 return;
             }
@@ -368,6 +371,7 @@ final class Call<T> {
                     links.control().clock().random());
             if (delayNanos < leftNanos() && links.retries().tryTake()) {
                 refusals++;
+                links.figures().count(links.figures().retries);
                 busy = messenger;
                 rest0(delayNanos);
                 return;
@@ -455,6 +459,7 @@ final class Call<T> {
         }
         Messenger other = links.pickOtherThan(slow, plan);
         if (other != null && links.retries().tryTake()) {
+            links.figures().count(links.figures().hedges);
             attempt(other);
         }
     }

@@ -209,7 +209,7 @@ final class Link {
             timer = links.control().schedule(() -> dial0(links.control().nanoTime()), delayNanos);
             LOG.debug("{}: tries {} again in {} ms", links, address, TimeUnit.NANOSECONDS.toMillis(delayNanos), cause);
         }
-        links.failed0();
+        links.failed0(cause);
     }
 
     /** The server asks to leave: further requests go elsewhere, or wait until it can be connected to again. */

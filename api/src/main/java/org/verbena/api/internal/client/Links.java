@@ -34,6 +34,7 @@ import org.verbena.api.internal.request.Retries;
 import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.internal.request.UnsentItems;
+import org.verbena.transport.ClientStatistics;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.LoopClock;
 
@@ -81,7 +82,7 @@ public final class Links implements LinkOwner {
     private final String name;
     private final Dialer dialer;
     private final Options options;
-    private final LongAdder lateReplies = new LongAdder();
+    private final LinkFigures figures = new LinkFigures();
     private final SendLimit waitingLimit;
     private final UnsentItems unsent;
     private final Retries retries = new Retries();
@@ -166,6 +167,7 @@ public final class Links implements LinkOwner {
         idleness = options.idleNanos() == 0
                 ? null
                 : new Idleness(options.idleNanos(), control, () -> !waiting.isEmpty0(), this::rest0);
+        figures.show(this::statistics);
     }
 
     /** Begins to connect to a target's addresses. Any thread, once. */
@@ -204,10 +206,21 @@ public final class Links implements LinkOwner {
         return state;
     }
 
+    /** What it counts, for itself. Any thread. */
+    LinkFigures figures() {
+        return figures;
+    }
+
+    /** Any thread. */
+    public ClientStatistics statistics() {
+        long bytes = waitingLimit.bytes() + unsent.waitingBytes();
+        return figures.with(name, state.name(), failure, waitingLimit.messages(), bytes);
+    }
+
     /** Of all connections. */
     @Override
     public LongAdder lateReplies() {
-        return lateReplies;
+        return figures.lateReplies;
     }
 
     /** An idle client sends the next message as soon as it can. */
@@ -474,6 +487,7 @@ public final class Links implements LinkOwner {
     /** A connection is up. */
     void opened0(Connected up) {
         newest = up;
+        figures.count(figures.connections);
         open.add(up.channel());
         forAddresses0(Addresses::connected0);
         Idleness watched = idleness;
@@ -501,8 +515,10 @@ public final class Links implements LinkOwner {
         return lost.messenger().closed("the connection", new ClosedChannelException());
     }
 
-    /** A link has no connection. */
-    void failed0() {
+    /** A link has no connection: for this reason, as far as it is known. */
+    void failed0(@Nullable Throwable why) {
+        figures.count(figures.failures);
+        failure = why == null ? failure : why;
         boolean ending = dialer.isEnding();
         if (newest == null && !ending && end == null && hasAllFailed0() && triesOthers0()) {
             return;
@@ -537,10 +553,6 @@ public final class Links implements LinkOwner {
                 servers.add(link.address());
             }
             dialing |= link.isDialing0();
-            Throwable cause = link.failure0();
-            if (cause != null) {
-                failure = cause;
-            }
         }
         Ready next = new Ready(up, servers);
         latest = next;
@@ -608,6 +620,7 @@ public final class Links implements LinkOwner {
             return;
         }
         state = now;
+        figures.changed();
         Idleness watched = idleness;
         if (watched != null) {
             if (now == ClientState.READY) {
@@ -724,6 +737,7 @@ public final class Links implements LinkOwner {
     /** Closes all. Any thread; idempotent. Done when all connections, and the loops of the client, have ended. */
     public CompletableFuture<Void> close() {
         control.run(this::close0);
+        ended.whenComplete((done, none) -> figures.hide());
         return LoopFuture.of(ended);
     }
 

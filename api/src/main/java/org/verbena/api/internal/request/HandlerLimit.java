@@ -30,6 +30,7 @@ public final class HandlerLimit {
                     return false;
                 }
                 waiting.put(work.incoming(), work);
+                work.countWaiting(1);
                 return true;
             }
             running++;
@@ -48,14 +49,20 @@ public final class HandlerLimit {
                 return;
             }
         }
+        next.getValue().countWaiting(-1);
         VirtualHandlers.startThread(next.getValue());
     }
 
     /** A request's handler is not to begin: another may wait in its place. Null if it does not wait. */
     VirtualHandlers.@Nullable Work remove(Incoming request) {
+        VirtualHandlers.Work removed;
         synchronized (this) {
-            return waiting.remove(request);
+            removed = waiting.remove(request);
         }
+        if (removed != null) {
+            removed.countWaiting(-1);
+        }
+        return removed;
     }
 
     /** How long the first waiting request has waited; 0 if there is none. */

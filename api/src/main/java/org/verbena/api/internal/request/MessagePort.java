@@ -1,6 +1,7 @@
 package org.verbena.api.internal.request;
 
 import io.netty.channel.Channel;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.MessageStatistics;
@@ -12,6 +13,9 @@ public interface MessagePort {
 
     /** Reserves room for a header in front of the program's bytes, before the connection is made. Event loop only. */
     void reserveHeader0(int bytes);
+
+    /** Counts what waits above the channel among its queued bytes, before the connection is made. Event loop only. */
+    void queue0(LongSupplier bytes);
 
     /**
      * Sets the features that this end's program announces in the handshake, before the connection is made. Event loop

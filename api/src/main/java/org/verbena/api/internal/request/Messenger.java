@@ -116,6 +116,7 @@ public final class Messenger extends ChannelDuplexHandler {
         self = context;
         outgoing.begin0(context);
         port.reserveHeader0(Frames.RESERVED_BYTES);
+        port.queue0(streams.unsent()::waitingBytes);
         port.announce0(Frames.EXTENDED | (pausesReading ? Frames.TAKES_TIMED_REQUESTS : Frames.TAKES_ITEMS_HEADERS));
     }
 
@@ -155,7 +156,7 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /** What {@code verbena stat} shows about the channel; null if nothing. Any thread. */
-    @Nullable ConnectionStat stat() {
+    public @Nullable ConnectionStat stat() {
         return port.stat();
     }
 

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.SendLimitException;
 
 /**
@@ -170,6 +171,7 @@ final class OutgoingItems {
                 write0(here, next);
                 wrote = true;
             } else {
+                showWaiting0(here);
                 break;
             }
         }
@@ -190,6 +192,13 @@ final class OutgoingItems {
         }
         if (isOver) {
             waitNoMore();
+        }
+    }
+
+    private static void showWaiting0(ItemStream.@Nullable Place here) {
+        ConnectionStat stat = here == null ? null : here.messenger().stat();
+        if (stat != null) {
+            stat.active0();
         }
     }
 
@@ -218,10 +227,12 @@ final class OutgoingItems {
 
     private void write0(ItemStream.Place here, Item item) {
         here.unsent++;
+        item.countedBy.written(item.bytes);
         here.write0(Frames.ITEM, item.message).addListener((Future<Void> done) -> {
             if (--here.unsent == 0 && ending) {
                 stream.wake();
             }
+            item.countedBy.written(-item.bytes);
             giveBack(item);
             if (done.isSuccess()) {
                 item.sent.trySuccess(null);

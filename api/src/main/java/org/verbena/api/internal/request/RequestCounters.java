@@ -46,6 +46,10 @@ public final class RequestCounters {
         account.requestAbandoned();
     }
 
+    void countWaiting(int more) {
+        account.requestsWait(more);
+    }
+
     public long abandoned() {
         return abandoned.sum();
     }

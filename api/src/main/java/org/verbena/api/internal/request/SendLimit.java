@@ -50,12 +50,12 @@ public final class SendLimit {
     }
 
     /** How many wait now. */
-    int messages() {
+    public int messages() {
         return (int) (pending.get() >>> BYTES_BITS);
     }
 
     /** How many bytes these have. */
-    long bytes() {
+    public long bytes() {
         return pending.get() & BYTES_MASK;
     }
 

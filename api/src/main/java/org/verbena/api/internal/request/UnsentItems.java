@@ -3,6 +3,7 @@ package org.verbena.api.internal.request;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.SendLimitException;
 
@@ -21,6 +22,9 @@ public final class UnsentItems {
 
     /** From here on streams of which something waits are not writable. */
     private final SendLimit.Bounds half;
+
+    /** The bytes of those that were written to the channel, and have no outcome yet. */
+    private final AtomicLong writtenBytes = new AtomicLong();
 
     /** Those of which something waits, until there is less than half. */
     private final Set<ItemStream> others = ConcurrentHashMap.newKeySet(1);
@@ -51,6 +55,16 @@ public final class UnsentItems {
     /** Why there is no room for a message. */
     SendLimitException refusal(@Nullable Object peer, int bytes) {
         return limit.refusal("send to a stream", peer, bytes);
+    }
+
+    /** A message goes to the channel, or has come back, with a negative number. */
+    void written(int bytes) {
+        writtenBytes.addAndGet(bytes);
+    }
+
+    /** How many bytes wait here, and not in the channel. */
+    public long waitingBytes() {
+        return Math.max(0, limit.bytes() - writtenBytes.get());
     }
 
     /** The message has been sent, or will not be. */

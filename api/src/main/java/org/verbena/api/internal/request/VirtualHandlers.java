@@ -43,6 +43,11 @@ public final class VirtualHandlers {
 
     /** A message and the handlers of its connection. */
     record Work(VirtualHandlers owner, Incoming incoming, ByteBuf message, int bytes) implements Runnable {
+        /** It begins or ends to wait for its turn. */
+        void countWaiting(int more) {
+            owner.counters.countWaiting(more);
+        }
+
         @Override
         public void run() {
             owner.run(this);
@@ -51,6 +56,7 @@ public final class VirtualHandlers {
 
     private final Messenger messenger;
     private final @Nullable HandlerLimit limit;
+    private final RequestCounters counters;
     private final boolean interruptsCancelled;
 
     /** Whether requests take their turn among the messages. */
@@ -76,6 +82,7 @@ public final class VirtualHandlers {
     VirtualHandlers(Messenger messenger, Serving serving) {
         this.messenger = messenger;
         limit = serving.limit();
+        counters = serving.counters();
         interruptsCancelled = serving.interruptsCancelled();
         ordersRequests = serving.inOrder();
     }

@@ -131,6 +131,20 @@ public final class ConnectionStat {
         }
     }
 
+    /** The program has named the peer. Any thread. */
+    public void label(@Nullable String name) {
+        if (row != null && name != null) {
+            row.label(name);
+        }
+    }
+
+    /** The peer has missed a message to a group. Any thread. */
+    public void missed() {
+        if (row != null) {
+            row.missed();
+        }
+    }
+
     /** The connection has failed, and is about to end. */
     public void lost0(Throwable cause) {
         String message = cause.getMessage();

@@ -31,6 +31,7 @@ public final class ProviderAccount {
     private final LongAdder expiredRequests = new LongAdder();
     private final LongAdder overloadedRequests = new LongAdder();
     private final LongAdder abandonedRequests = new LongAdder();
+    private final LongAdder waitingRequests = new LongAdder();
 
     /** What {@code verbena stat} shows; null if nothing. Written under the lock. */
     private final @Nullable ProviderRow row;
@@ -102,6 +103,11 @@ public final class ProviderAccount {
         abandonedRequests.increment();
     }
 
+    /** So many requests more wait for a handler to begin. */
+    public void requestsWait(int more) {
+        waitingRequests.add(more);
+    }
+
     /** Idempotent. */
     public synchronized void ended(MessageConnection connection, boolean lost) {
         if (open.remove(connection)) {
@@ -121,6 +127,7 @@ public final class ProviderAccount {
     synchronized void copyMemory() {
         if (row != null) {
             row.registered(provider.counters().registeredBytes());
+            row.waiting(waitingRequests());
         }
     }
 
@@ -172,6 +179,10 @@ public final class ProviderAccount {
 
     public long overloadedRequests() {
         return overloadedRequests.sum();
+    }
+
+    public long waitingRequests() {
+        return waitingRequests.sum();
     }
 
     public long abandonedRequests() {

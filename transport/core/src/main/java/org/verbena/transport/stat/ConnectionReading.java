@@ -1,5 +1,7 @@
 package org.verbena.transport.stat;
 
+import org.verbena.transport.MessageStatistics;
+
 /**
  * A connection of a process.
  *
@@ -18,6 +20,8 @@ package org.verbena.transport.stat;
  * @param lastActivityNanos when a frame was last sent or received, to a tenth of a second
  * @param errorMillis when something failed without ending it, since 1970, or 0
  * @param error what that was
+ * @param label what the program calls the peer
+ * @param missedBroadcasts messages to a group of clients that it has missed
  * @param counters its counters
  * @param latency how long requests took: at a client from the request to the reply, at a server from the request's
  *     arrival until the reply was sent
@@ -38,7 +42,9 @@ public record ConnectionReading(
         long lastActivityNanos,
         long errorMillis,
         String error,
-        CounterReading counters,
+        String label,
+        long missedBroadcasts,
+        MessageStatistics counters,
         LatencyHistogram latency) {
 
     /**

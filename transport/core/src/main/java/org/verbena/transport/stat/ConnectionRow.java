@@ -105,6 +105,20 @@ public final class ConnectionRow extends StatRow implements AutoCloseable {
         });
     }
 
+    /**
+     * The program has named the peer. Any thread.
+     *
+     * @param name of its own choice
+     */
+    public void label(String name) {
+        changeText(StatLayout.LABEL, StatLayout.LABEL_BYTES, name);
+    }
+
+    /** The peer has missed a message that was for many. Any thread. */
+    public void missed() {
+        change(row -> put(StatLayout.MISSED, get(StatLayout.MISSED) + 1));
+    }
+
     /** The connection has ended; another may have the row. Idempotent. */
     @Override
     public void close() {

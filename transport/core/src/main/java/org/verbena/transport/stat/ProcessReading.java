@@ -1,6 +1,7 @@
 package org.verbena.transport.stat;
 
 import java.util.List;
+import org.verbena.transport.ClientStatistics;
 
 /**
  * The content of a process's file.
@@ -18,6 +19,7 @@ import java.util.List;
  * @param providers the providers of its connections
  * @param loops its event loops
  * @param connections its connections
+ * @param clients its clients of the short form, the first 64
  * @param failedConnections how many did not come up, or ended with an error
  * @param lastErrors those of the last 16 of them, the latest first
  */
@@ -35,5 +37,6 @@ public record ProcessReading(
         List<ProviderReading> providers,
         List<LoopReading> loops,
         List<ConnectionReading> connections,
+        List<ClientStatistics> clients,
         long failedConnections,
         List<EndedReading> lastErrors) {}

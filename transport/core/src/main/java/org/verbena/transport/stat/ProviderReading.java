@@ -11,6 +11,7 @@ package org.verbena.transport.stat;
  * @param lostConnections how many of these did not come up, or were lost
  * @param openPlainConnections plain TCP connections on its ports now
  * @param plainConnections plain TCP connections so far
+ * @param waitingRequests requests that have arrived and wait for a handler to begin, because of {@code maxHandlers}
  */
 public record ProviderReading(
         String name,
@@ -20,4 +21,5 @@ public record ProviderReading(
         long connections,
         long lostConnections,
         long openPlainConnections,
-        long plainConnections) {}
+        long plainConnections,
+        long waitingRequests) {}

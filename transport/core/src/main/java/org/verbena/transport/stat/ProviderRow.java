@@ -37,6 +37,15 @@ public final class ProviderRow extends StatRow {
     }
 
     /**
+     * What waits at its servers. One thread at a time.
+     *
+     * @param requests that wait for a handler to begin
+     */
+    public void waiting(long requests) {
+        put(StatLayout.PROVIDER_WAITING, requests);
+    }
+
+    /**
      * Its memory. One thread at a time.
      *
      * @param bytes registered now, on all devices

@@ -37,6 +37,7 @@ final class StatCopier {
 
     private final MemorySegment live;
     private final int connectionRows;
+    private final Runnable beforeCopy;
 
     // Confined to the thread.
     private final byte[] file;
@@ -58,7 +59,13 @@ final class StatCopier {
 
     private volatile @Nullable Thread thread;
 
-    StatCopier(MemorySegment live, int connectionRows) {
+    /**
+     * Prepares to copy.
+     *
+     * @param beforeCopy brings what is copied up to date, each time
+     */
+    StatCopier(MemorySegment live, int connectionRows, Runnable beforeCopy) {
+        this.beforeCopy = beforeCopy;
         this.live = live;
         this.connectionRows = connectionRows;
         file = new byte[Math.toIntExact(live.byteSize())];
@@ -170,6 +177,7 @@ final class StatCopier {
      */
     boolean copy() throws IOException {
         check();
+        beforeCopy.run();
         boolean changed = false;
         if (differs(0, StatLayout.HEADER_BYTES)) {
             MemorySegment.copy(live, 0, written, 0, StatLayout.HEADER_BYTES);
@@ -179,6 +187,7 @@ final class StatCopier {
         changed |= copyRows(StatLayout.LOOPS_AT, StatLayout.LOOPS, StatLayout.LOOP_BYTES);
         changed |= copyRows(StatLayout.PROVIDERS_AT, StatLayout.PROVIDERS, StatLayout.PROVIDER_BYTES);
         changed |= copyRows(StatLayout.ENDED_AT, StatLayout.ENDED, StatLayout.ENDED_BYTES);
+        changed |= copyRows(StatLayout.CLIENTS_AT, StatLayout.CLIENTS, StatLayout.CLIENT_BYTES);
         changed |= copyRows(StatLayout.CONNECTIONS_AT, connectionRows, StatLayout.CONNECTION_BYTES);
         return changed;
     }

@@ -3,10 +3,15 @@ package org.verbena.transport.stat;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.BitSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ClientStatistics;
 
 /**
  * The file of counters of a process, which {@code verbena stat} reads: a reader needs nothing from the process, which
@@ -44,6 +49,7 @@ public final class StatFile {
     private final BitSet loops = new BitSet();
     private final BitSet connections = new BitSet();
     private final int connectionRows;
+    private final @Nullable ClientRow[] clients = new @Nullable ClientRow[StatLayout.CLIENTS];
     private int providers;
     private long open;
     private long withoutRow;
@@ -53,7 +59,7 @@ public final class StatFile {
         this.connectionRows = connectionRows;
         // An array of long, because numbers are to be aligned.
         memory = MemorySegment.ofArray(new long[Math.toIntExact(StatLayout.fileBytes(connectionRows) / Long.BYTES)]);
-        copier = new StatCopier(memory, connectionRows);
+        copier = new StatCopier(memory, connectionRows, this::readClients);
         writeHeader(pid);
     }
 
@@ -205,6 +211,36 @@ public final class StatFile {
                         StatLayout.PROVIDERS_AT + (long) index * StatLayout.PROVIDER_BYTES, StatLayout.PROVIDER_BYTES),
                 name,
                 description);
+    }
+
+    /**
+     * A client of the short form has begun.
+     *
+     * @param figures it is asked for them each time that the file is written, on the thread that does
+     * @return its row; null if none is free
+     */
+    public synchronized @Nullable ClientRow newClient(Supplier<ClientStatistics> figures) {
+        for (int i = 0; i < clients.length; i++) {
+            if (clients[i] == null) {
+                long at = StatLayout.CLIENTS_AT + (long) i * StatLayout.CLIENT_BYTES;
+                ClientRow row = new ClientRow(this, i, memory.asSlice(at, StatLayout.CLIENT_BYTES), figures);
+                clients[i] = row;
+                return row;
+            }
+        }
+        return null;
+    }
+
+    synchronized void freeClient(int index) {
+        clients[index] = null;
+    }
+
+    private void readClients() {
+        List<ClientRow> all;
+        synchronized (this) {
+            all = Arrays.stream(clients).filter(Objects::nonNull).toList();
+        }
+        all.forEach(ClientRow::read);
     }
 
     /**

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The file of counters, version 1; the writer and the reader use these offsets and no others. Numbers are 64 bits, in
+ * The file of counters, version 2; the writer and the reader use these offsets and no others. Numbers are 64 bits, in
  * the machine's byte order, at multiples of 8; times are nanoseconds of {@link System#nanoTime()}, which all JVMs of a
  * machine share, or milliseconds since 1970 where the name says so. A text is its length in bytes (32 bits) and that
  * much UTF-8, cut to fit.
@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * loops                   LOOPS times LOOP_BYTES
  * providers               PROVIDERS times PROVIDER_BYTES
  * ended                   ENDED times ENDED_BYTES: the last connections that ended with an error, a ring
+ * clients                 CLIENTS times CLIENT_BYTES
  * connections             as many as the header says, times CONNECTION_BYTES
  *
  * header:  0 magic "VRBNSTAT"     8 order, 32 bits    12 version, 32 bits   16 length of the file
@@ -29,12 +30,15 @@ import org.jspecify.annotations.Nullable;
  * loop:       16 thread's number  24 state  32 polls  40 empty polls  48 completions  56 largest poll  64 nanos spent
  *             polling  72 last turn  80 thread's name (96)  176 provider (24)
  * provider:   16 registered bytes  24 open  32 begun  40 lost  48 plain open
- *             56 plain begun  64 name (24)  88 description (168)
+ *             56 plain begun  64 name (24)  88 description (160)  248 requests that wait for a handler
  * ended:      16 when, ms  24 local (80)  104 peer (80)  184 provider (24)  208 why (304)
+ * client:     16 the 7 numbers of ClientStatistics, in its order     80 target (120)  200 state (16)
+ *            216 failure (296)
  * connection: 16 loop's thread  24 begun  32 last activity  40 peer's window  48 waits for credits since, or 0
  *             56 when its error was, ms  64 the 21 counters of MessageStatistics, in its order
  *            256 local (80)  336 peer (80)  416 provider (24)  440 role (16)  456 framing (16)  472 phase (16)
  *            488 why this provider (280)  768 error (256)  1024 the histogram's 112 buckets
+ *           1920 label (64)  1984 broadcasts missed
  * }</pre>
  *
  * <p>The magic is written last, so a file that begins with it is complete. A writer that changes the layout changes the
@@ -47,7 +51,7 @@ final class StatLayout {
     /** "VRBNSTAT", read in the machine's byte order. */
     static final byte[] MAGIC = "VRBNSTAT".getBytes(StandardCharsets.US_ASCII);
 
-    static final int VERSION = 1;
+    static final int VERSION = 2;
 
     /** Reads as something else on a machine of the other byte order. */
     static final int ORDER = 0x01020304;
@@ -59,6 +63,8 @@ final class StatLayout {
     static final int PROVIDER_BYTES = 256;
     static final int ENDED = 16;
     static final int ENDED_BYTES = 512;
+    static final int CLIENTS = 64;
+    static final int CLIENT_BYTES = 512;
     static final int CONNECTION_BYTES = 2048;
 
     /** So that a reader of a wrong file does not ask for much memory: 128 MiB of rows. */
@@ -110,7 +116,8 @@ final class StatLayout {
     static final long PROVIDER_NAME = 64;
     static final int NAME_BYTES = 24;
     static final long PROVIDER_DESCRIPTION = 88;
-    static final int DESCRIPTION_BYTES = 168;
+    static final int DESCRIPTION_BYTES = 160;
+    static final long PROVIDER_WAITING = 248;
 
     // A connection that ended.
     static final long ENDED_MILLIS = 16;
@@ -120,6 +127,15 @@ final class StatLayout {
     static final long ENDED_PROVIDER = 184;
     static final long ENDED_WHY = 208;
     static final int ENDED_WHY_BYTES = 304;
+
+    // A client.
+    static final long CLIENT_NUMBERS = 16;
+    static final int CLIENT_NUMBER_COUNT = 7;
+    static final long CLIENT_TARGET = 80;
+    static final int CLIENT_TARGET_BYTES = 120;
+    static final long CLIENT_STATE = 200;
+    static final long CLIENT_FAILURE = 216;
+    static final int CLIENT_FAILURE_BYTES = 296;
 
     // A connection.
     static final long THREAD = 16;
@@ -142,13 +158,17 @@ final class StatLayout {
     static final long ERROR = 768;
     static final int ERROR_BYTES = 256;
     static final long BUCKETS = 1024;
+    static final long LABEL = 1920;
+    static final int LABEL_BYTES = 64;
+    static final long MISSED = 1984;
 
     /** Where the loops' rows begin; the others follow. */
     static final long LOOPS_AT = HEADER_BYTES;
 
     static final long PROVIDERS_AT = LOOPS_AT + (long) LOOPS * LOOP_BYTES;
     static final long ENDED_AT = PROVIDERS_AT + (long) PROVIDERS * PROVIDER_BYTES;
-    static final long CONNECTIONS_AT = ENDED_AT + (long) ENDED * ENDED_BYTES;
+    static final long CLIENTS_AT = ENDED_AT + (long) ENDED * ENDED_BYTES;
+    static final long CONNECTIONS_AT = CLIENTS_AT + (long) CLIENTS * CLIENT_BYTES;
 
     private StatLayout() {}
 

@@ -14,6 +14,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ClientStatistics;
+import org.verbena.transport.MessageStatistics;
 
 /**
  * Reads a file of counters. It trusts nothing in it: lengths are checked, and it reads the file rather than maps it,
@@ -181,6 +183,7 @@ public final class StatReader {
                         (i, row) -> provider(row)),
                 rows(StatLayout.LOOPS_AT, StatLayout.LOOPS, StatLayout.LOOP_BYTES, StatReader::loop),
                 rows(StatLayout.CONNECTIONS_AT, connectionRows, StatLayout.CONNECTION_BYTES, StatReader::connection),
+                rows(StatLayout.CLIENTS_AT, StatLayout.CLIENTS, StatLayout.CLIENT_BYTES, (i, row) -> client(row)),
                 number(header, StatLayout.ENDED_TOTAL),
                 List.copyOf(ended.reversed()));
     }
@@ -194,7 +197,8 @@ public final class StatReader {
                 number(row, StatLayout.PROVIDER_BEGUN),
                 number(row, StatLayout.PROVIDER_LOST),
                 number(row, StatLayout.PROVIDER_PLAIN_OPEN),
-                number(row, StatLayout.PROVIDER_PLAIN_BEGUN));
+                number(row, StatLayout.PROVIDER_PLAIN_BEGUN),
+                number(row, StatLayout.PROVIDER_WAITING));
     }
 
     private static LoopReading loop(int index, MemorySegment row) {
@@ -222,10 +226,8 @@ public final class StatReader {
     }
 
     private static ConnectionReading connection(int index, MemorySegment row) {
-        long[] buckets = new long[LatencyHistogram.BUCKETS];
-        for (int i = 0; i < buckets.length; i++) {
-            buckets[i] = Math.max(0, number(row, StatLayout.BUCKETS + (long) i * Long.BYTES));
-        }
+        long[] buckets = numbers(row, StatLayout.BUCKETS, LatencyHistogram.BUCKETS);
+        Arrays.setAll(buckets, i -> Math.max(0, buckets[i]));
         return new ConnectionReading(
                 index,
                 number(row, StatLayout.BEGUN),
@@ -242,15 +244,32 @@ public final class StatReader {
                 number(row, StatLayout.LAST_ACTIVITY),
                 number(row, StatLayout.ERROR_MILLIS),
                 StatLayout.text(row, StatLayout.ERROR, StatLayout.ERROR_BYTES),
-                counters(row),
+                StatLayout.text(row, StatLayout.LABEL, StatLayout.LABEL_BYTES),
+                number(row, StatLayout.MISSED),
+                MessageStatistics.of(numbers(row, StatLayout.COUNTERS, StatLayout.COUNTER_COUNT)),
                 new LatencyHistogram(buckets));
     }
 
-    private static CounterReading counters(MemorySegment row) {
-        long[] values = new long[StatLayout.COUNTER_COUNT];
+    private static long[] numbers(MemorySegment row, long at, int count) {
+        long[] values = new long[count];
         for (int i = 0; i < values.length; i++) {
-            values[i] = number(row, StatLayout.COUNTERS + (long) i * Long.BYTES);
+            values[i] = number(row, at + (long) i * Long.BYTES);
         }
-        return CounterReading.of(values);
+        return values;
+    }
+
+    private static ClientStatistics client(MemorySegment row) {
+        long[] numbers = numbers(row, StatLayout.CLIENT_NUMBERS, StatLayout.CLIENT_NUMBER_COUNT);
+        return new ClientStatistics(
+                StatLayout.text(row, StatLayout.CLIENT_TARGET, StatLayout.CLIENT_TARGET_BYTES),
+                StatLayout.text(row, StatLayout.CLIENT_STATE, StatLayout.WORD_BYTES),
+                StatLayout.text(row, StatLayout.CLIENT_FAILURE, StatLayout.CLIENT_FAILURE_BYTES),
+                numbers[0],
+                numbers[1],
+                numbers[2],
+                numbers[3],
+                numbers[4],
+                numbers[5],
+                numbers[6]);
     }
 }

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * A row of the file while something owns it. Each number has one writer, and is one store. Texts change within {@link
  * #change}, and the generation shows a reader that they did.
  */
-abstract sealed class StatRow permits LoopRow, ProviderRow, ConnectionRow {
+abstract sealed class StatRow permits LoopRow, ProviderRow, ConnectionRow, ClientRow {
     private final StatFile file;
     private final int index;
     private final MemorySegment memory;

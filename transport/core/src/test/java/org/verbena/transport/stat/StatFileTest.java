@@ -5,19 +5,18 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.lang.reflect.RecordComponent;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.verbena.transport.ClientStatistics;
 import org.verbena.transport.MessageStatistics;
 
 /** What is written is read, and nothing else is taken for it. */
@@ -110,8 +109,9 @@ class StatFileTest {
         provider.connections(2, 5, 1);
         provider.plainConnections(3, 7);
         provider.registered(4096);
+        provider.waiting(9);
         assertThat(read().providers())
-                .containsExactly(new ProviderReading("soft", "iWARP over TCP", 4096, 2, 5, 1, 3, 7));
+                .containsExactly(new ProviderReading("soft", "iWARP over TCP", 4096, 2, 5, 1, 3, 7, 9));
     }
 
     @Test
@@ -130,15 +130,23 @@ class StatFileTest {
 
     @Test
     void hasEveryCounterOfAConnection() {
-        assertThat(names(CounterReading.class)).isEqualTo(names(MessageStatistics.class));
-        assertThat(ConnectionRow.COUNTERS)
-                .isEqualTo(names(MessageStatistics.class).size());
+        assertThat(ConnectionRow.COUNTERS).isEqualTo(MessageStatistics.class.getRecordComponents().length);
+        assertThat(StatLayout.CLIENT_NUMBER_COUNT).isEqualTo(ClientStatistics.NONE.numbers().length);
     }
 
-    private static List<String> names(Class<? extends Record> type) {
-        return Arrays.stream(type.getRecordComponents())
-                .map(RecordComponent::getName)
-                .toList();
+    @Test
+    void readsAClientThatItAsksForItsFigures() throws IOException {
+        ClientStatistics[] figures = {
+            new ClientStatistics("a:1", "BACKING_OFF", "nobody listens", 1, 2, 3, 4, 5, 6, 7),
+            new ClientStatistics("a:1", "READY", "nobody listens", 0, 0, 8, 4, 5, 6, 7)
+        };
+        int[] now = {0};
+        ClientRow row = file.newClient(() -> figures[now[0]]);
+        assertThat(read().clients()).containsExactly(figures[0]);
+        now[0] = 1;
+        assertThat(read().clients()).containsExactly(figures[1]);
+        row.close();
+        assertThat(read().clients()).isEmpty();
     }
 
     @Test
@@ -154,6 +162,9 @@ class StatFileTest {
         row.active(29);
         row.answered(1_000_000);
         row.answered(2_000_000);
+        row.label("billing");
+        row.missed();
+        row.missed();
         row.failed("the handler failed: \u001b[31mred");
         ConnectionReading connection = read().connections().getFirst();
         assertThat(connection.local()).isEqualTo("127.0.0.1:1");
@@ -168,8 +179,10 @@ class StatFileTest {
         assertThat(connection.peerWindow()).isEqualTo(63);
         assertThat(connection.stalledSinceNanos()).isEqualTo(23);
         assertThat(connection.lastActivityNanos()).isEqualTo(29);
-        assertThat(connection.counters()).isEqualTo(CounterReading.of(counters));
+        assertThat(connection.counters()).isEqualTo(MessageStatistics.of(counters));
         assertThat(connection.counters().queuedBytes()).isEqualTo(120);
+        assertThat(connection.label()).isEqualTo("billing");
+        assertThat(connection.missedBroadcasts()).isEqualTo(2);
         assertThat(connection.latency().count()).isEqualTo(2);
         assertThat(connection.error()).as("without what acts on a terminal").isEqualTo("the handler failed:  [31mred");
         assertThat(connection.errorMillis()).isPositive();
@@ -201,7 +214,7 @@ class StatFileTest {
         assertThat(now.reason()).isEqualTo("second");
         assertThat(now.phase()).isEmpty();
         assertThat(now.error()).isEmpty();
-        assertThat(now.counters()).isEqualTo(CounterReading.of(new long[ConnectionRow.COUNTERS]));
+        assertThat(now.counters()).isEqualTo(MessageStatistics.of(new long[ConnectionRow.COUNTERS]));
         assertThat(now.latency().count()).isZero();
         assertThat(now.stalledSinceNanos()).isZero();
     }
@@ -302,7 +315,7 @@ class StatFileTest {
         refused(new byte[0], "only 0 bytes");
         refused(new byte[StatLayout.HEADER_BYTES], "not complete");
         refused("#!/bin/sh\n".repeat(1000).getBytes(java.nio.charset.StandardCharsets.US_ASCII), "not a file of");
-        refused(with(StatLayout.VERSION_AT, 2), "has version 2");
+        refused(with(StatLayout.VERSION_AT, 1), "has version 1");
         refused(with(StatLayout.ORDER_AT, Integer.reverseBytes(StatLayout.ORDER)), "other byte order");
         refused(with(StatLayout.ORDER_AT, 99), "damaged");
         refused(with(StatLayout.CONNECTION_ROWS, 0), "rows for 0");
@@ -327,7 +340,9 @@ class StatFileTest {
     void leavesAnotherFileOfItsName() throws IOException {
         Files.delete(path);
         StatCopier copier = new StatCopier(
-                MemorySegment.ofArray(new long[Math.toIntExact(StatLayout.fileBytes(ROWS) / Long.BYTES)]), ROWS);
+                MemorySegment.ofArray(new long[Math.toIntExact(StatLayout.fileBytes(ROWS) / Long.BYTES)]),
+                ROWS,
+                () -> {});
         copier.open(directory, PID);
         copier.copy();
         Files.delete(path);

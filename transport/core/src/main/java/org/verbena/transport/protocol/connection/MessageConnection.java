@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.util.EnumSet;
 import java.util.function.LongSupplier;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.Framing;
 import org.verbena.transport.MessageClaims;
@@ -752,6 +753,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             ending.inactive(why);
         }
         settle(false);
+    }
+
+    /**
+     * Counts what its owner has queued for it among its queued bytes. Any thread.
+     *
+     * @param all gets the bytes that the connection has, returns all; it is called by any thread, and must not block
+     */
+    public void queue(LongUnaryOperator all) {
+        parts.counters.queue(all);
     }
 
     /**

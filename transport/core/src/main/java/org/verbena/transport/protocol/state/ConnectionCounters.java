@@ -2,6 +2,7 @@ package org.verbena.transport.protocol.state;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.function.LongUnaryOperator;
 import org.verbena.transport.MessageStatistics;
 
 /**
@@ -38,6 +39,7 @@ public final class ConnectionCounters {
     private static final int STALLED_SINCE = COUNT;
 
     private final long[] values = new long[COUNT + 1];
+    private volatile LongUnaryOperator queue = LongUnaryOperator.identity();
 
     private void add(int counter, long amount) {
         ELEMENT.setOpaque(values, counter, values[counter] + amount);
@@ -126,36 +128,23 @@ public final class ConnectionCounters {
         ELEMENT.setOpaque(values, QUEUED_BYTES, queuedBytes);
     }
 
+    /** What is queued above the connection counts as well: gets the bytes queued here, returns all. Any thread. */
+    public void queue(LongUnaryOperator all) {
+        queue = all;
+    }
+
     /** In the order of {@link MessageStatistics}. Returns when the stall in progress began, or 0. */
     public long copyTo(long[] into) {
         for (int i = 0; i < COUNT; i++) {
             into[i] = get(i);
         }
+        into[QUEUED_BYTES] = queue.applyAsLong(into[QUEUED_BYTES]);
         return get(STALLED_SINCE);
     }
 
     public MessageStatistics snapshot() {
-        return new MessageStatistics(
-                get(MESSAGES_SENT),
-                get(BYTES_SENT),
-                get(MESSAGES_RECEIVED),
-                get(BYTES_RECEIVED),
-                get(FRAMES_SENT),
-                get(FRAMES_RECEIVED),
-                get(CONTROL_FRAMES_SENT),
-                get(RENDEZVOUS_SENT),
-                get(RENDEZVOUS_RECEIVED),
-                get(COPIED_BYTES),
-                get(REGISTRATIONS),
-                get(ONE_SIDED_OPERATIONS),
-                get(CREDIT_STALLS),
-                get(CREDIT_STALL_NANOS),
-                get(SLOT_STALLS),
-                get(MEMORY_STALLS),
-                get(TRANSFER_STALLS),
-                get(RECEIVE_QUEUE_LOW),
-                get(CREDITS),
-                get(CREDITS_GRANTED),
-                get(QUEUED_BYTES));
+        long[] all = new long[COUNT];
+        copyTo(all);
+        return MessageStatistics.of(all);
     }
 }
