@@ -242,21 +242,12 @@ public final class RdmaClient implements MessageClient {
         return links.whenWritable();
     }
 
-    /**
-     * Returns how many replies were dropped because they arrived after their request had timed out or had been
-     * cancelled.
-     *
-     * @return a count
-     */
+    /** {@return how many replies were dropped, since their request had timed out or had been cancelled} */
     public long lateReplies() {
         return links.lateReplies().sum();
     }
 
-    /**
-     * Returns what the client has done, and what waits in it, all connections together. May be called on any thread.
-     *
-     * @return a snapshot, weakly consistent
-     */
+    /** {@return what the client has done, and what waits in it, all connections together: a snapshot} Any thread. */
     public ClientStatistics statistics() {
         return links.statistics();
     }
@@ -274,11 +265,7 @@ public final class RdmaClient implements MessageClient {
         return (RdmaChannel) links.channel();
     }
 
-    /**
-     * Returns the state of the client's connections.
-     *
-     * @return a snapshot
-     */
+    /** {@return the state of the client's connections, a snapshot} */
     public ClientState state() {
         return links.state();
     }

@@ -349,7 +349,7 @@ class ArchitectureTest {
                                 internal + "*")),
                 Map.entry(api + ".datagram", List.of(api, internal + "*")),
                 Map.entry(api + ".ring", List.of(api)),
-                Map.entry(api + ".metrics", List.of(api, api + ".ladder")),
+                Map.entry(api + ".metrics", List.of(api, api + ".client", api + ".ladder")),
                 Map.entry(api + ".tracing", List.of(api, api + ".client", api + ".service")));
         assertThat(classes.stream()
                         .filter(resideInAPackage(API))

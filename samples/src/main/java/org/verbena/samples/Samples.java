@@ -4,6 +4,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.verbena.samples.command.Execution;
 import org.verbena.samples.command.RootCommand;
 import org.verbena.samples.echo.EchoClient;
 import org.verbena.samples.echo.EchoServer;
@@ -56,7 +57,7 @@ public final class Samples extends RootCommand {
      * @return its exit code: 0 success, 1 failure, 2 wrong usage
      */
     public static int run(String... args) {
-        return run(commandLine(args), args);
+        return Execution.run(commandLine(args), args);
     }
 
     /**

@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.verbena.samples.Samples;
+import org.verbena.samples.command.Execution;
 import org.verbena.samples.command.RootCommand;
 import org.verbena.tools.devices.AsyncWatch;
 import org.verbena.tools.devices.Devices;
@@ -73,7 +74,7 @@ public final class Main extends RootCommand {
      * @return its exit code: 0 success, 1 failure, 2 wrong usage
      */
     public static int run(String... args) {
-        return run(commandLine(args), args);
+        return Execution.run(commandLine(args), args);
     }
 
     /**

@@ -3,8 +3,8 @@
  * along.
  *
  * <p>Begin with {@link org.verbena.api.metrics.RdmaMetrics}, {@link org.verbena.api.metrics.ClientMetrics}
- * and {@link org.verbena.api.metrics.RequestMetrics}. May use {@code org.verbena.api} and
- * {@code api.ladder}, whose statistics it reads. Nothing in this module names it.
+ * and {@link org.verbena.api.metrics.RequestMetrics}. May use {@code org.verbena.api}, {@code api.client}, whose
+ * requests it times, and {@code api.ladder}, whose statistics it reads. Nothing in this module names it.
  */
 @org.jspecify.annotations.NullMarked
 package org.verbena.api.metrics;

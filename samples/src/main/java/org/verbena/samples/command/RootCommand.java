@@ -23,8 +23,6 @@ import picocli.CommandLine.ScopeType;
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {"0:success", "1:failure", "2:wrong usage"})
 public abstract class RootCommand implements Runnable {
-    private static final String HELP = "help";
-
     private final Map<String, List<String>> groups;
     private final List<String> names;
 
@@ -72,9 +70,9 @@ public abstract class RootCommand implements Runnable {
      */
     public final CommandLine commandLineFor(String... args) {
         CommandLine root = new CommandLine(this);
-        boolean isHelp = args.length > 0 && args[0].equals(HELP);
+        boolean isHelp = args.length > 0 && args[0].equals(HelpCommand.NAME);
         if (isHelp) {
-            root.addSubcommand(HELP, new CommandLine.HelpCommand());
+            root.addSubcommand(HelpCommand.NAME, new HelpCommand());
         }
         // The options before the command's name have no values.
         Stream.of(args)
@@ -109,23 +107,6 @@ public abstract class RootCommand implements Runnable {
     @Override
     public final void run() {
         throw new CommandLine.ParameterException(spec.commandLine(), "choose a command");
-    }
-
-    /**
-     * Runs a command.
-     *
-     * @param line of {@link #commandLineFor}
-     * @param args the same
-     * @return its exit code; that of a failure if what it has printed could not be written
-     */
-    protected static int run(CommandLine line, String... args) {
-        int code = line.execute(args);
-        line.getOut().flush();
-        if (code == CommandLine.ExitCode.OK && System.out.checkError()) {
-            line.getErr().println("verbena: standard output could not be written");
-            return CommandLine.ExitCode.SOFTWARE;
-        }
-        return code;
     }
 
     /** An unknown command is an error even with {@code --help}, which picocli would accept. */

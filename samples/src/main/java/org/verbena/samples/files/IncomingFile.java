@@ -41,11 +41,7 @@ final class IncomingFile implements AutoCloseable {
 
     private boolean closed;
 
-    /**
-     * Waits for the first offer.
-     *
-     * @param received gets a line for each file that has arrived
-     */
+    /** Waits for the first offer; {@code received} gets a line for each file that has arrived. */
     IncomingFile(Path directory, boolean overwrite, Consumer<String> received) {
         this.directory = directory;
         this.overwrite = overwrite;
@@ -59,8 +55,7 @@ final class IncomingFile implements AutoCloseable {
             if (kind == FileTransfer.OFFER) {
                 failure = null;
                 discard();
-                long bytes = request.readLong();
-                begin(request.toString(StandardCharsets.UTF_8), bytes);
+                begin(request.readLong(), request.toString(StandardCharsets.UTF_8));
                 return new byte[] {FileTransfer.OK};
             }
             FileChannel open = file;
@@ -68,15 +63,8 @@ final class IncomingFile implements AutoCloseable {
                 throw failure == null ? new IOException("no file is under way") : failure;
             }
             switch (kind) {
-                case FileTransfer.DATA -> {
-                    int bytes = request.readableBytes() - Long.BYTES;
-                    write(open, request.readLong(), request);
-                    Objects.requireNonNull(progress).moved(bytes);
-                }
-                case FileTransfer.END -> {
-                    Objects.requireNonNull(progress).verifying();
-                    finish(open, request);
-                }
+                case FileTransfer.DATA -> write(open, request.readLong(), request);
+                case FileTransfer.END -> finish(open, request);
                 default -> throw new IOException("a request of kind " + kind + " is unknown");
             }
             return new byte[] {FileTransfer.OK};
@@ -90,7 +78,7 @@ final class IncomingFile implements AutoCloseable {
         }
     }
 
-    private void begin(String name, long bytes) throws IOException {
+    private void begin(long bytes, String name) throws IOException {
         if (closed) {
             throw new IOException("the connection has ended");
         }
@@ -109,7 +97,8 @@ final class IncomingFile implements AutoCloseable {
     }
 
     /** Writes content directly from the memory in which it was received. */
-    private static void write(FileChannel open, long offsetBytes, ByteBuf content) throws IOException {
+    private void write(FileChannel open, long offsetBytes, ByteBuf content) throws IOException {
+        Objects.requireNonNull(progress).moved(content.readableBytes());
         for (long at = offsetBytes; content.isReadable(); ) {
             at += content.readBytes(open, at, content.readableBytes());
         }
@@ -118,6 +107,7 @@ final class IncomingFile implements AutoCloseable {
     private void finish(FileChannel open, ByteBuf request) throws IOException {
         byte[] expected = new byte[FileTransfer.HASH_BYTES];
         request.readBytes(expected);
+        Objects.requireNonNull(progress).verifying();
         Path whole = Objects.requireNonNull(part);
         Path name = Objects.requireNonNull(target);
         MessageDigest hash = FileTransfer.newHash();
@@ -136,10 +126,7 @@ final class IncomingFile implements AutoCloseable {
     }
 
     private void discard() {
-        if (progress != null) {
-            progress.close();
-            progress = null;
-        }
+        progress = TransferProgress.end(progress);
         try {
             if (file != null) {
                 file.close();

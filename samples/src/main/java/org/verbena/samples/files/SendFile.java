@@ -5,6 +5,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -75,12 +76,8 @@ public final class SendFile implements Callable<Integer> {
                 TransferProgress progress = new TransferProgress("sending " + path.getFileName(), file.size())) {
             long sizeBytes = file.size();
             byte[] name = path.getFileName().toString().getBytes(StandardCharsets.UTF_8);
-            check(client.request(client.channel()
-                    .alloc()
-                    .buffer(1 + Long.BYTES + name.length)
-                    .writeByte(FileTransfer.OFFER)
-                    .writeLong(sizeBytes)
-                    .writeBytes(name)));
+            byte[] length = ByteBuffer.allocate(Long.BYTES).putLong(sizeBytes).array();
+            check(client.request(Unpooled.wrappedBuffer(new byte[] {FileTransfer.OFFER}, length, name)));
             for (long at = 0; at < sizeBytes; at += FileTransfer.CHUNK_BYTES) {
                 if (underWay.size() == FileTransfer.WINDOW) {
                     check(underWay.remove()); // a slow receiver stops the reading here

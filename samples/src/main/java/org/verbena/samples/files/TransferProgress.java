@@ -4,6 +4,7 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Shows how far a file is, how fast it goes, and how long it will take: in a terminal on a line that changes, elsewhere
@@ -87,6 +88,14 @@ final class TransferProgress implements AutoCloseable {
         } else {
             to.println(line);
         }
+    }
+
+    /** Ends one, if there is one. Returns null. */
+    static @Nullable TransferProgress end(@Nullable TransferProgress progress) {
+        if (progress != null) {
+            progress.close();
+        }
+        return null;
     }
 
     /** The outcome is printed by others. */

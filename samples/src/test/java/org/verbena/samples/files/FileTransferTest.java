@@ -358,7 +358,7 @@ class FileTransferTest {
             assertThat(shown.toString()).contains("a file: 20.0 of 40.0 MB, 2.0 MB/s, 10 s left");
             progress.verifying();
         }
-        assertThat(shown.toString().lines()).hasSize(isTerminal ? 3 : 2);
+        assertThat(shown.toString().lines()).hasSize(isTerminal ? 4 : 2);
         assertThat(shown.toString().endsWith("\u001b[K")).isEqualTo(isTerminal);
     }
 

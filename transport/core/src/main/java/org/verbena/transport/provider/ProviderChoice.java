@@ -20,7 +20,8 @@ import org.verbena.transport.system.Requirements;
 
 /**
  * The provider in use, and why it was chosen. {@code auto} chooses the available provider of the lowest rank that
- * serves the address; a client first asks those that {@linkplain RdmaProvider#joinsAuto join} that choice. A provider that is chosen by name is used or the call fails: nothing replaces it.
+ * serves the address; a client first asks those that {@linkplain RdmaProvider#joinsAuto join} that choice. A provider
+ * that is chosen by name is used or the call fails: nothing replaces it.
  *
  * @param provider the provider
  * @param reason why it was chosen, as a phrase

@@ -14,11 +14,11 @@ import org.verbena.transport.spi.RdmaProvider;
  * a ladder.
  *
  * <p>A text selects them: names joined by {@code +}, in the order in which the server binds. {@code verbs+soft} are
- * these two; {@code auto+soft} is what {@link ProviderChoice#AUTO} picks, and soft; {@code auto} includes the providers that
- * {@linkplain RdmaProvider#joinsAuto join} it; {@link #ALL} stands for every
- * provider that can work here and serves the address. What is named, or picked by {@code auto}, is required: the server
- * listens with it or not at all. What {@code all} and {@code auto} add is not: a server that cannot listen with one of those logs why
- * and continues without it. {@link #LADDER} selects the same as {@code all}, for clients that connect by a ladder.
+ * these two; {@code auto+soft} is what {@link ProviderChoice#AUTO} picks, and soft; {@code auto} includes the providers
+ * that {@linkplain RdmaProvider#joinsAuto join} it; {@link #ALL} stands for every provider that can work here and
+ * serves the address. What is named, or picked by {@code auto}, is required: the server listens with it or not at all.
+ * What {@code all} and {@code auto} add is not: a server that cannot listen with one of those logs why and continues
+ * without it. {@link #LADDER} selects the same as {@code all}, for clients that connect by a ladder.
  *
  * @param choices one or more, each of another provider
  * @param required the names of those that must listen

@@ -309,11 +309,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         flush();
     }
 
-    /**
-     * Reads, writes and atomics on the peer's memory.
-     *
-     * @return those of this connection
-     */
+    /** {@return the reads, writes and atomics on the peer's memory} */
     public OneSided oneSided() {
         return parts.oneSided;
     }
@@ -756,19 +752,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Counts what its owner has queued for it among its queued bytes. Any thread.
+     * Counts what its owner has queued for it as well. Any thread.
      *
-     * @param all gets the bytes that the connection has, returns all; it is called by any thread, and must not block
+     * @param all gets the bytes that are queued here, returns all; any thread calls it, and it must not block
      */
     public void queue(LongUnaryOperator all) {
         parts.counters.queue(all);
     }
 
-    /**
-     * Its counters. Any thread.
-     *
-     * @return a snapshot, weakly consistent: values may lag slightly, and not all by the same amount
-     */
+    /** {@return its counters, which may lag slightly, and not all by the same amount} Any thread. */
     public MessageStatistics statistics() {
         return parts.counters.snapshot();
     }
@@ -783,12 +775,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         return parts.counters.copyTo(into);
     }
 
-    /**
-     * The phase of its life. The loop's thread.
-     *
-     * @return CONNECTING, HANDSHAKE, ACTIVE and so on, as {@code docs/architecture.md} has them; the same string each
-     *     time
-     */
+    /** {@return the phase, as {@code docs/architecture.md} has them; the same string each time} Loop only. */
     public String phase() {
         return parts.life.phase().name();
     }
