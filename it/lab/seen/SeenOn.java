@@ -28,10 +28,10 @@ public final class SeenOn {
 
     private static final Pattern BOUND = Pattern.compile("^    public static \\w+ (\\w+)\\(", Pattern.MULTILINE);
     private static final List<String> BINDINGS = List.of(
-            "verbs/src/main/java/org/verbena/verbs/ffm/LibIbverbs.java",
-            "verbs/src/main/java/org/verbena/verbs/ffm/VerbsOps.java",
-            "verbs-packet/src/main/java/org/verbena/verbs/packet/ffm/PacketOps.java",
-            "cm/src/main/java/org/verbena/cm/ffm/RdmaCm.java");
+            "verbs/target/generated-sources/bindings/org/verbena/verbs/ffm/LibIbverbs.java",
+            "verbs/target/generated-sources/bindings/org/verbena/verbs/ffm/VerbsOps.java",
+            "verbs-packet/target/generated-sources/bindings/org/verbena/verbs/packet/ffm/PacketOps.java",
+            "cm/target/generated-sources/bindings/org/verbena/cm/ffm/RdmaCm.java");
 
     /** Functions with a binding of their own: the Java method that calls one of them may call others. */
     private final Set<String> bound = new TreeSet<>();

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
+import org.verbena.cm.ffm.CmLibrary;
 import org.verbena.cm.ffm.RdmaAddrinfo;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.verbs.Context;
@@ -60,7 +61,7 @@ public final class Cm {
      * @return null if it can
      */
     public static @Nullable Throwable libraryUnavailabilityCause() {
-        return RdmaCm.LIBRARY.unavailabilityCause();
+        return CmLibrary.LIBRARY.unavailabilityCause();
     }
 
     /**

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
+import org.verbena.cm.ffm.CmLibrary;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaConnParam;
@@ -65,7 +66,7 @@ public record CmEvent(
      * consumed it), or if librdmacm is too old for it.
      */
     private static @Nullable EnhancedConnection remoteEnhancedConnection(long id) {
-        if (!RdmaCm.LIBRARY.find("rdma_get_remote_ece").isPresent()) {
+        if (!CmLibrary.LIBRARY.find("rdma_get_remote_ece").isPresent()) {
             return null;
         }
         try (Arena arena = Arena.ofConfined()) {

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.cm.ffm.RdmaCm;
+import org.verbena.cm.ffm.CmLibrary;
 import org.verbena.cm.ffm.Sockaddr;
 import org.verbena.verbs.ffm.Errno;
 
@@ -26,7 +26,7 @@ class CmTest {
     private static void assumeNoDevice() {
         String[] devices = new File("/sys/class/infiniband").list();
         Assumptions.assumeTrue(
-                RdmaCm.LIBRARY.unavailabilityCause() == null && (devices == null || devices.length == 0),
+                CmLibrary.LIBRARY.unavailabilityCause() == null && (devices == null || devices.length == 0),
                 "there is an RDMA device here, or no librdmacm");
     }
 
@@ -99,7 +99,7 @@ class CmTest {
 
     @Test
     void namesTheNameServicesError() {
-        Assumptions.assumeTrue(RdmaCm.LIBRARY.unavailabilityCause() == null, "librdmacm is missing");
+        Assumptions.assumeTrue(CmLibrary.LIBRARY.unavailabilityCause() == null, "librdmacm is missing");
         AddressInfo.Hints digits = new AddressInfo.Hints(
                 Set.of(AddressInfo.Flag.NUMERIC_HOST), AddressInfo.Family.ANY, null, PortSpace.TCP, null);
         assertThatExceptionOfType(CmException.class)

@@ -8,6 +8,7 @@ import org.verbena.verbs.ffm.IbvDevice;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsLibrary;
 
 /**
  * Checks that the library's structs have the layout that is bound here, by fields whose values are known beforehand. A
@@ -83,7 +84,7 @@ final class AbiCheck {
 
     private static UnsupportedOperationException unknown(String finding) {
         return new UnsupportedOperationException(
-                LibIbverbs.LIBRARY + " has an ABI that this version of Verbena does not know (" + finding
+                VerbsLibrary.LIBRARY + " has an ABI that this version of Verbena does not know (" + finding
                         + "). Install rdma-core 28 or newer with ABI libibverbs.so.1, or a Verbena built for the one you have.");
     }
 }

@@ -31,6 +31,7 @@ import org.verbena.verbs.ffm.IbvValuesEx;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsLibrary;
 import org.verbena.verbs.ffm.VerbsOps;
 import org.verbena.verbs.queue.CompletionQueueFlag;
 import org.verbena.verbs.queue.QueuePairType;
@@ -180,7 +181,7 @@ public final class Context extends VerbsObject {
      */
     public double gigabitsPerSecond(int port) {
         portNumber(port);
-        double effective = !LibIbverbs.hasQueryPortSpeed()
+        double effective = !VerbsLibrary.has("ibv_query_port_speed")
                 ? 0
                 : whileOpen(arena -> {
                     MemorySegment speed = arena.allocate(CStruct.U64);

@@ -12,6 +12,7 @@ import org.verbena.verbs.device.PortState;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsLibrary;
 import org.verbena.verbs.memory.ForkStatus;
 import org.verbena.verbs.work.CompletionStatus;
 
@@ -58,7 +59,7 @@ public final class Verbs {
         if (ValueLayout.ADDRESS.byteSize() != Long.BYTES) {
             return new UnsatisfiedLinkError("libibverbs is bound for 64-bit systems only: use a 64-bit JVM");
         }
-        return LibIbverbs.LIBRARY.unavailabilityCause();
+        return VerbsLibrary.LIBRARY.unavailabilityCause();
     }
 
     /**

@@ -22,7 +22,7 @@ class PackagesTest {
                     .filter(file -> !file.getParent().equals(SOURCES))
                     .toList();
         }
-        assertThat(below).hasSizeGreaterThan(100);
+        assertThat(below).hasSizeGreaterThan(50);
         for (Path file : below) {
             assertThat(Files.readString(file)).as(file.toString()).doesNotContainPattern(OBJECT);
         }

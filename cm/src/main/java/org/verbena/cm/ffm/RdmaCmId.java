@@ -173,7 +173,7 @@ public final class RdmaCmId {
                 && qp(id) == 0
                 && srq(id) == 0;
         if (!known) {
-            throw new UnsupportedOperationException(RdmaCm.LIBRARY
+            throw new UnsupportedOperationException(CmLibrary.LIBRARY
                     + " has a layout of struct rdma_cm_id that this version of Verbena does not know (rdma-core 17 to"
                     + " 64 are known): use a newer Verbena, or an older rdma-core");
         }
