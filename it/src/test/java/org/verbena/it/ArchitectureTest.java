@@ -21,7 +21,6 @@ import java.lang.invoke.MethodHandle;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -75,15 +74,11 @@ class ArchitectureTest {
             SYSTEM,
             STAT);
 
-    private static JavaClasses classes;
-
-    @BeforeAll
-    static void readClasses() {
-        classes = new ClassFileImporter()
-                .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
-                .withImportOption(location -> !location.contains("-tests.jar") && !location.contains("/it/times/"))
-                .importPackages("org.verbena");
-    }
+    /** Main code of all modules; read once, since that takes seconds. */
+    static final JavaClasses CLASSES = new ClassFileImporter()
+            .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+            .withImportOption(location -> !location.contains("-tests.jar") && !location.contains("/it/times/"))
+            .importPackages("org.verbena");
 
     /** Which C functions have another way in Java instead, docs/coverage*.md say. */
     @Test
@@ -94,7 +89,7 @@ class ArchitectureTest {
                         "org.verbena.verbs.ffm.CompletionQueueOps",
                         "org.verbena.verbs.packet.ffm.PacketOps",
                         "org.verbena.cm.ffm.RdmaCm")
-                .flatMap(name -> classes.get(name).getMethods().stream())
+                .flatMap(name -> CLASSES.get(name).getMethods().stream())
                 .filter(method -> method.getModifiers().contains(JavaModifier.PUBLIC))
                 .toList();
         assertThat(functions).hasSizeGreaterThan(100);
@@ -127,7 +122,7 @@ class ArchitectureTest {
                 "vertx",
                 "samples",
                 "tools")) {
-            assertThat(classes.stream().filter(resideInAPackage("org.verbena." + module + "..")))
+            assertThat(CLASSES.stream().filter(resideInAPackage("org.verbena." + module + "..")))
                     .as("classes of %s on the class path", module)
                     .isNotEmpty();
         }
@@ -226,7 +221,7 @@ class ArchitectureTest {
                         .and(not(resideInAnyPackage(STAT, "org.verbena.tools.stat..", "org.verbena.tools.perf.."))))
                 .should()
                 .accessTargetWhere(wallClock));
-        assertThat(classes.stream()
+        assertThat(CLASSES.stream()
                         .filter(resideInAPackage(STAT))
                         .flatMap(type -> type.getAccessesFromSelf().stream())
                         .filter(wallClock))
@@ -261,7 +256,7 @@ class ArchitectureTest {
                 .should()
                 .beFreeOfCycles()
                 .allowEmptyShould(true)
-                .check(classes.that(resideInAPackage("org.verbena." + module + "..")));
+                .check(CLASSES.that(resideInAPackage("org.verbena." + module + "..")));
     }
 
     @Test
@@ -290,7 +285,7 @@ class ArchitectureTest {
                 .map(part -> "org.verbena.transport.protocol" + part)
                 .toList();
         for (int i = 0; i < order.size() - 1; i++) {
-            assertThat(classes.that(resideInAPackage(order.get(i))))
+            assertThat(CLASSES.that(resideInAPackage(order.get(i))))
                     .as("classes of %s", order.get(i))
                     .isNotEmpty();
             check(noClasses()
@@ -351,7 +346,7 @@ class ArchitectureTest {
                 Map.entry(api + ".ring", List.of(api)),
                 Map.entry(api + ".metrics", List.of(api, api + ".client", api + ".ladder")),
                 Map.entry(api + ".tracing", List.of(api, api + ".client", api + ".service")));
-        assertThat(classes.stream()
+        assertThat(CLASSES.stream()
                         .filter(resideInAPackage(API))
                         .map(JavaClass::getPackageName)
                         .distinct())
@@ -377,6 +372,6 @@ class ArchitectureTest {
 
     private static void check(ArchRule rule) {
         // A module may still be nearly empty.
-        rule.allowEmptyShould(true).check(classes);
+        rule.allowEmptyShould(true).check(CLASSES);
     }
 }

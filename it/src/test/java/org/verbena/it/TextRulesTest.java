@@ -18,10 +18,9 @@ import org.junit.jupiter.api.Test;
 class TextRulesTest {
     private static final int JAVA_COLUMNS = 120;
     private static final int MARKDOWN_COLUMNS = 100;
-    private static final int MOST_LINES = 800;
 
     /** A user reads a sample in a minute, and copies it. */
-    private static final int MOST_LINES_OF_A_SAMPLE = 150;
+    private static final int MAX_SAMPLE_LINES = 150;
 
     /** Indentation, and what begins an item of a list. */
     private static final Pattern MARKER = Pattern.compile(" *(?:[-*] |\\d+\\. )?");
@@ -51,9 +50,6 @@ class TextRulesTest {
             Set.of("ChannelRpingTest", "CrowdServer", "Descriptors", "DoctorTest", "GuestMain", "LabTestEngine"),
             Set.of("LabTestEngineTest", "MemoryInUse", "NativeHeap", "Patience", "PeerProgram", "PerfAgainstTest"),
             Set.of("PerfCommandTest", "SimulatedDevice", "SmallPool", "TrafficPeer", "Unloading"));
-
-    /** Lists of C's functions, one after another: they are looked up and not read. */
-    private static final Set<String> LISTS = Set.of("LibIbverbs");
 
     @Test
     void commentsKeepToTheirColumns() throws IOException {
@@ -161,19 +157,6 @@ class TextRulesTest {
     }
 
     @Test
-    void filesAreNotTooLong() throws IOException {
-        List<String> longer = new ArrayList<>();
-        for (Path file : SourceTree.files(".java")) {
-            String name = file.getFileName().toString().replace(".java", "");
-            int lines = Files.readAllLines(file).size();
-            if (file.toString().contains("/src/main/") && lines > MOST_LINES && !LISTS.contains(name)) {
-                longer.add(name + ": " + lines);
-            }
-        }
-        assertThat(longer).as("main code of more than %d lines", MOST_LINES).isEmpty();
-    }
-
-    @Test
     void samplesAreShort() throws IOException {
         List<String> longer = new ArrayList<>();
         Path samples = SourceTree.root().resolve("samples/src/main");
@@ -182,13 +165,11 @@ class TextRulesTest {
                 .toList();
         for (Path file : files) {
             int lines = Files.readAllLines(file).size();
-            if (lines > MOST_LINES_OF_A_SAMPLE) {
+            if (lines > MAX_SAMPLE_LINES) {
                 longer.add(samples.relativize(file) + ": " + lines);
             }
         }
         assertThat(files).hasSizeGreaterThan(30);
-        assertThat(longer)
-                .as("samples of more than %d lines", MOST_LINES_OF_A_SAMPLE)
-                .isEmpty();
+        assertThat(longer).as("samples of more than %d lines", MAX_SAMPLE_LINES).isEmpty();
     }
 }
