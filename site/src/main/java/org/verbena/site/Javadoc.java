@@ -10,31 +10,31 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 import java.util.spi.ToolProvider;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jsoup.Jsoup;
 import org.jsoup.nodes.Element;
 
-/** The Javadoc of all published modules, by the JDK's own tool. */
+/**
+ * The Javadoc of all published modules, by the JDK's own tool. The modules are those of the root {@code pom.xml}; an
+ * artifact that is no module of Java's has pages of its own.
+ */
 final class Javadoc {
-    /** Each published module and its folder. */
-    private static final Map<String, String> MODULES = new TreeMap<>(Map.ofEntries(
-            Map.entry("org.verbena.verbs", "verbs"),
-            Map.entry("org.verbena.verbs.packet", "verbs-packet"),
-            Map.entry("org.verbena.cm", "cm"),
-            Map.entry("org.verbena.transport", "transport/core"),
-            Map.entry("org.verbena.transport.verbs", "transport/verbs"),
-            Map.entry("org.verbena.transport.soft", "transport/soft"),
-            Map.entry("org.verbena.api", "api"),
-            Map.entry("org.verbena.testing", "testing"),
-            Map.entry("org.verbena.grpc", "adapters/grpc"),
-            Map.entry("org.verbena.jgroups", "adapters/jgroups"),
-            Map.entry("org.verbena.reactor", "adapters/reactor"),
-            Map.entry("org.verbena.rsocket", "adapters/rsocket"),
-            Map.entry("org.verbena.doctor", "doctor"),
-            Map.entry("org.verbena.sockets", "adapters/sockets"),
-            Map.entry("org.verbena.vertx", "adapters/vertx")));
+    private static final Pattern MODULE = Pattern.compile("<module>(.*?)</module>");
+    private static final Pattern ARTIFACT = Pattern.compile("</parent>\\s*<artifactId>(.*?)</artifactId>");
+    private static final Pattern DECLARATION = Pattern.compile("module ([\\w.]+) \\{");
+
+    /** Which two modules a program needs, before the list of all. */
+    private static final String OVERVIEW = """
+            <html><body>Programs use <a href="org.verbena.api/module-summary.html">org.verbena.api</a>, whose package
+            <a href="org.verbena.api/org/verbena/api/package-summary.html">org.verbena.api</a> has clients, servers and
+            channels, and the types of
+            <a href="org.verbena.transport/org/verbena/transport/package-summary.html">org.verbena.transport</a> that
+            these name. Adapters put other libraries on it. The rest is for those who write a provider, or call
+            libibverbs and librdmacm themselves.</body></html>
+            """;
 
     /** In every page's bar, which is blue. */
     private static final String HOME = "<a style=\"color: #fff\" href=\"{@docRoot}/../index.html\">Documentation</a>";
@@ -43,29 +43,108 @@ final class Javadoc {
     private final Path out;
     private final String version;
 
-    Javadoc(Path repository, Path out, String version) {
+    /** Java's modules that export something, and their folders. */
+    private final Map<String, Path> modules = new TreeMap<>();
+
+    /** Published artifacts that are no modules, and their folders. */
+    private final Map<String, Path> artifacts = new TreeMap<>();
+
+    Javadoc(Path repository, Path out, String version) throws IOException {
         this.repository = repository;
         this.out = out;
         this.version = version;
+        for (String name : all(MODULE, Files.readString(repository.resolve("pom.xml")))) {
+            Path folder = repository.resolve(name);
+            String pom = Files.readString(folder.resolve("pom.xml"));
+            Path declaration = folder.resolve("src/main/java/module-info.java");
+            if (pom.contains("<maven.deploy.skip>true") || !Files.isDirectory(folder.resolve("src/main/java"))) {
+                continue;
+            }
+            if (!Files.exists(declaration)) {
+                artifacts.put(all(ARTIFACT, pom).getFirst(), folder);
+            } else if (Files.readString(declaration).contains("exports ")) {
+                modules.put(all(DECLARATION, Files.readString(declaration)).getFirst(), folder);
+            }
+        }
+    }
+
+    private static List<String> all(Pattern pattern, String text) {
+        return pattern.matcher(text).results().map(found -> found.group(1)).toList();
     }
 
     /** Writes it, and adds every type to the search. */
     void write(Search search) throws IOException {
-        List<String> arguments = new ArrayList<>(List.of(
-                "-d", out.toString(), "-quiet", "-notimestamp", "-Xdoclint:all,-missing", "-encoding", "UTF-8"));
-        arguments.addAll(List.of("-windowtitle", "Verbena " + version, "-doctitle", "Verbena " + version));
-        arguments.addAll(List.of("-header", HOME));
+        Path overview = Files.writeString(Files.createTempFile("overview", ".html"), OVERVIEW);
+        List<String> arguments = new ArrayList<>(List.of("-overview", overview.toString()));
         arguments.addAll(List.of("--module-path", libraries()));
-        MODULES.forEach((module, folder) -> arguments.addAll(
-                List.of("--module-source-path", module + "=" + repository.resolve(folder + "/src/main/java"))));
-        arguments.addAll(List.of("--module", String.join(",", MODULES.keySet())));
+        for (Map.Entry<String, Path> module : modules.entrySet()) {
+            arguments.addAll(List.of("--module-source-path", module.getKey() + "=" + sources(module.getValue())));
+        }
+        arguments.addAll(List.of("--module", String.join(",", modules.keySet())));
+        run(out, arguments);
+        Files.delete(overview);
+        for (String module : modules.keySet()) {
+            addTypes(search, out.resolve(module));
+        }
+        for (Map.Entry<String, Path> artifact : artifacts.entrySet()) {
+            Path folder = out.resolve(artifact.getKey());
+            String sources = sources(artifact.getValue());
+            run(
+                    folder,
+                    List.of(
+                            "--class-path",
+                            libraries()
+                                    + File.pathSeparator
+                                    + modules.values().stream()
+                                            .map(Javadoc::sources)
+                                            .collect(Collectors.joining(File.pathSeparator)),
+                            "--source-path",
+                            sources,
+                            "-subpackages",
+                            "org.verbena"));
+            addTypes(search, folder);
+        }
+    }
 
+    private void run(Path folder, List<String> more) throws IOException {
+        List<String> arguments = new ArrayList<>(List.of(
+                "-d", folder.toString(), "-quiet", "-notimestamp", "-Xdoclint:all,-missing", "-encoding", "UTF-8"));
+        arguments.addAll(List.of("-windowtitle", "Verbena " + version, "-doctitle", "Verbena " + version));
+        arguments.addAll(List.of("-header", folder.equals(out) ? HOME : HOME.replace("/../", "/../../")));
+        arguments.addAll(more);
         ToolProvider javadoc = ToolProvider.findFirst("javadoc").orElseThrow();
         int status = javadoc.run(System.out, System.err, arguments.toArray(String[]::new));
         if (status != 0) {
             throw new IOException("javadoc ended with " + status);
         }
-        addTypes(search);
+    }
+
+    /** Of a module: those of C's structs and functions are made by its build, and here again. */
+    private static String sources(Path folder) {
+        Path written = folder.resolve("src/main/java");
+        Path tables = folder.resolve("src/bindings");
+        if (!Files.isDirectory(tables)) {
+            return written.toString();
+        }
+        try {
+            Path generated = Files.createTempDirectory("bindings");
+            Process process = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin/java").toString(),
+                            folder.resolveSibling("verbs/src/bindings/Bindings.java")
+                                    .toString(),
+                            tables.toString(),
+                            generated.toString())
+                    .inheritIO()
+                    .start();
+            if (process.waitFor() != 0) {
+                throw new IOException(tables + " cannot be read");
+            }
+            return written + File.pathSeparator + generated;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static String libraries() {
@@ -74,17 +153,11 @@ final class Javadoc {
                 .collect(Collectors.joining(File.pathSeparator));
     }
 
-    private void addTypes(Search search) throws IOException {
-        for (String module : MODULES.keySet()) {
-            Path folder = out.resolve(module);
-            if (!Files.isDirectory(folder)) {
-                continue; // exports nothing
-            }
-            try (Stream<Path> files = Files.walk(folder)) {
-                files.filter(file -> file.getFileName().toString().matches("[A-Z][\\w.]*\\.html"))
-                        .sorted()
-                        .forEach(file -> addType(search, folder, file));
-            }
+    private void addTypes(Search search, Path folder) throws IOException {
+        try (Stream<Path> files = Files.walk(folder)) {
+            files.filter(file -> file.getFileName().toString().matches("[A-Z][\\w.]*\\.html"))
+                    .sorted()
+                    .forEach(file -> addType(search, folder, file));
         }
     }
 

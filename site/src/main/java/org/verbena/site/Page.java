@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.commonmark.Extension;
 import org.commonmark.ext.gfm.tables.TablesExtension;
@@ -26,6 +27,9 @@ final class Page {
     private static final Parser PARSER = Parser.builder().extensions(EXTENSIONS).build();
     private static final HtmlRenderer RENDERER =
             HtmlRenderer.builder().extensions(EXTENSIONS).build();
+
+    /** What a link reads as in the repository, where files have no titles. */
+    private static final Pattern FILE_NAME = Pattern.compile("[\\w./-]+\\.md");
 
     private final PageSource source;
     private final Element body;
@@ -128,6 +132,10 @@ final class Page {
             String href = link.attr("href");
             if (!href.contains(":") && !href.startsWith("#")) {
                 link.attr("href", resolve(repository, navigation, href));
+                PageSource page = navigation.find(target(href.replaceFirst("#.*", "")));
+                if (page != null && FILE_NAME.matcher(link.text()).matches()) {
+                    link.text(page.title());
+                }
             }
         }
         for (Element image : body.select("img")) {
@@ -170,9 +178,16 @@ final class Page {
         for (Element paragraph : body.select("p:has(> img:only-child)")) {
             paragraph.tagName("figure");
         }
-        for (Element heading : body.select("h2")) {
+        boolean isNested = false;
+        for (Element heading : body.select("h2, h3")) {
+            boolean isBelow = heading.tagName().equals("h3") && !contents.isEmpty();
+            if (isBelow != isNested) {
+                contents.append(isBelow ? "<li><ul>\n" : "</ul></li>\n");
+                isNested = isBelow;
+            }
             contents.append("<li><a href=\"#%s\">%s</a></li>\n".formatted(heading.id(), heading.html()));
         }
+        contents.append(isNested ? "</ul></li>\n" : "");
         for (Element heading : body.select("h2, h3")) {
             heading.appendElement("a")
                     .addClass("anchor")

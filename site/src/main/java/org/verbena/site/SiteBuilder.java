@@ -47,12 +47,14 @@ final class SiteBuilder {
         Path repository = Path.of(arguments[0]).toAbsolutePath().normalize();
         SiteBuilder builder = new SiteBuilder(repository, Path.of(arguments[1]), arguments[2]);
         empty(builder.out);
+        builder.search.readWords(repository.resolve("site/words.txt"));
         builder.writePages();
         for (String asset : Arrays.asList(arguments).subList(3, arguments.length)) {
             int equals = asset.indexOf('=');
             builder.copyResource(WEB_JARS + asset.substring(equals + 1), asset.substring(0, equals));
         }
         builder.copyResource("org/verbena/site/site.css", "site.css");
+        builder.copyResource("org/verbena/site/search.js", "search.js");
         builder.copyResource("org/verbena/site/site.js", "site.js");
         new Javadoc(repository, builder.out.resolve("api"), arguments[2]).write(builder.search);
         Files.writeString(builder.out.resolve("search-data.js"), builder.search.toScript());

@@ -23,7 +23,6 @@ document.querySelector("main").addEventListener("focusin", () => openMenu(false)
 
 const input = document.getElementById("ui-search");
 const results = document.getElementById("ui-results");
-let index = null;
 let loading = null;
 
 /** Loads a script once: a page that was opened as a file may load scripts, and nothing else. */
@@ -37,55 +36,10 @@ function load(name) {
   });
 }
 
-/** The words of a name: "max" and "bytes" of MAX_BYTES, "event" and "loop" of EventLoop. */
-function parts(text) {
-  return (text.match(/[\p{L}\p{N}_]+/gu) ?? [])
-    .map(word => word.split(/_|(?<=[a-z0-9])(?=[A-Z])/))
-    .filter(words => words.length > 1)
-    .flat()
-    .join(" ");
-}
-
 /** The index is made when somebody begins to search. */
 function prepare() {
-  loading ??= Promise.all([load("lunr.js"), load("search-data.js")]).then(() => {
-    lunr.tokenizer.separator = /[^\p{L}\p{N}_]+/u;
-    index = lunr(function () {
-      this.ref("id");
-      this.field("page", { boost: 8 });
-      this.field("section", { boost: 4 });
-      this.field("parts", { boost: 3 });
-      this.field("text");
-      for (const entry of searchData) {
-        this.add({ ...entry, parts: parts(entry.page + " " + entry.section) });
-      }
-    });
-  });
+  loading ??= Promise.all([load("lunr.js"), load("search-data.js"), load("search.js")]).then(() => makeIndex());
   return loading;
-}
-
-/** The entries that have all words, best first: whole words before beginnings, and those before words that differ by a letter. */
-function find(query) {
-  let scores = null;
-  for (const word of query.toLowerCase().split(lunr.tokenizer.separator).filter(part => part)) {
-    const found = new Map();
-    const hits = index.query(clauses => {
-      clauses.term(word, { boost: 10 });
-      clauses.term(word, { boost: 3, usePipeline: false, wildcard: lunr.Query.wildcard.TRAILING });
-      if (word.length > 4) {
-        clauses.term(word, { boost: 0.5, editDistance: 1 });
-      }
-    });
-    for (const hit of hits) {
-      if (scores === null || scores.has(hit.ref)) {
-        found.set(hit.ref, hit.score + (scores?.get(hit.ref) ?? 0));
-      }
-    }
-    scores = found;
-  }
-  // A type's description is short, so that its words count for much: pages come first all the same.
-  const rank = ([ref, score]) => (searchData[ref].url.startsWith("api/") ? 0.6 : 1) * score;
-  return [...(scores ?? [])].sort((one, other) => rank(other) - rank(one)).map(([ref]) => searchData[ref]);
 }
 
 /** The part of a text that has the first word that was found. */
