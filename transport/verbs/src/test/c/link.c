@@ -117,7 +117,7 @@ static void keep_list(struct stub_work *work, int count, struct ibv_sge *list)
 }
 
 /* Keeps what is to be done; what is inline is read now, and not later. */
-static int keep_send(struct stub_work *work, struct ibv_send_wr *wr)
+static int keep_send(struct stub_work *work, struct ibv_send_wr *wr, int ignores_inline)
 {
 	work->operation = wr->opcode;
 	keep_list(work, wr->num_sge, wr->sg_list);
@@ -147,7 +147,7 @@ static int keep_send(struct stub_work *work, struct ibv_send_wr *wr)
 	default:
 		return EOPNOTSUPP;
 	}
-	if (wr->send_flags & IBV_SEND_INLINE) {
+	if (wr->send_flags & IBV_SEND_INLINE && !ignores_inline) {
 		char *to = work->inlined = malloc(work->bytes + 1);
 		for (int i = 0; i < wr->num_sge; to += wr->sg_list[i++].length)
 			memcpy(to, (void *) wr->sg_list[i].addr, wr->sg_list[i].length);
@@ -364,7 +364,7 @@ static void carry(struct stub_qp *qp)
 		int is_unseen = status && status != IBV_WC_LOC_PROT_ERR && is_iwarp(qp);
 		if (status == WAITS)
 			return;
-		if (status && !is_unseen && of_device(qp->base.context)->flushes_done) /* the oldest without a completion is told of it */
+		if (status && !is_unseen && of_device(qp->base.context)->blames_oldest) /* the oldest without a completion is told of it */
 			qp->sends.head = qp->sends.reported;
 		if (!is_unseen || (work->opcode != IBV_WC_RDMA_READ && work->opcode != IBV_WC_COMP_SWAP && work->opcode != IBV_WC_FETCH_ADD))
 			complete_first(qp, &qp->sends, qp->base.send_cq, is_unseen ? IBV_WC_SUCCESS : status, 0);

@@ -52,7 +52,7 @@ static void connect_linked(struct stub_id *id, struct rdma_conn_param *parameter
 			continue;
 		struct stub_id *child = child_of(ids[i]);
 		child->base.verbs = id->base.verbs;
-		child->base.port_num = 1;
+		child->base.port_num = id->base.port_num;
 		*(struct sockaddr_in *) &child->base.route.addr.src_addr = *to;
 		child->base.route.addr.dst_addr = id->base.route.addr.src_addr;
 		child->peer = id;

@@ -44,6 +44,7 @@
 #define SRQ_DEPTH 4096
 #define MAX_QPS 512
 #define CQ_DEPTH (1 << 14)
+#define GIDS 6
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t unblocked = PTHREAD_COND_INITIALIZER;
@@ -60,7 +61,7 @@ static struct { char function[32], thread[32]; } threads[64];
 static int removed[2];
 static int blocked, blocking, hold_sends, hold_flushes, hold_events, failed_epoll, epoll_error, ports_down, cleaned, lost_event = -1;
 static unsigned thread_count;
-static int kernel_polls, binds, invalidations, locked_doorbells, send_posts, send_completions, relaxed, thread_domains;
+static int kernel_polls, kernel_posts, binds, invalidations, locked_doorbells, send_posts, send_completions, relaxed, thread_domains;
 
 /* The function of one device, "ibv_create_qp:stub0", that blocks until stub_unblock; empty for none. */
 static char block[64];
@@ -190,7 +191,7 @@ EXPORT const char *stub_threads_of(const char *function)
 EXPORT void stub_reset(void)
 {
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
-	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = binds = invalidations = locked_doorbells = send_posts = send_completions = relaxed = 0;
+	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = kernel_posts = binds = invalidations = locked_doorbells = send_posts = send_completions = relaxed = 0;
 	       memset(removed, 0, sizeof(removed));
 	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = failed_epoll = lost_event = -1);
 }
@@ -245,62 +246,130 @@ struct stub_qp {
 struct stub_id { struct rdma_cm_id base; int bound, established, leaving; struct stub_id *peer; uint32_t number; int rnr_retries; };
 
 /*
- * Adapter families. What each does is from the sources of rdma-core 65 (providers/NAME) and, for limits that only the kernel knows, of
- * Linux 6.12 (drivers/infiniband/hw/NAME). docs/adapters.md says which of it is known how. -1 of bind and alloc: it works.
+ * Adapter families. What each does is from the sources of rdma-core 65 (providers/NAME, read at 691953d8) and, for limits that only the
+ * kernel knows, of Linux (drivers/infiniband/hw/NAME). docs/adapters.md says which of it is known how, and DriverSourcesTest compares
+ * it with the sources' constants. An errno of -1 means that it works.
  */
 enum resizing { RESIZES, REFUSES, UNMAPS };
+/* What creating a queue pair with more inline bytes than there are does; LESS grants fewer, and IGNORED never looks at IBV_SEND_INLINE. */
+enum inlining { REFUSED, LESS, IGNORED };
+/* How depths and completion queues are rounded and written back. */
+enum rounding { EXACT, POWER, POWER_LESS_ONE, QUANTA_4, QUANTA_2, TWICE, SIXTEEN_LESS_TWO };
 static const struct personality {
 	const char *name;
 	uint32_t vendor;
 	enum ibv_node_type node;
 	enum ibv_transport_type transport;
 	uint8_t link_layer;
-	int reliable;        /* has RC queue pairs */
-	int connects;        /* rdma_cm finds it by an address */
+	int connects;        /* has RC queue pairs, and rdma_cm finds it by an address */
+	int reliable;        /* has RC queue pairs, whatever rdma_cm finds */
+	int no_datagrams;    /* has no UD queue pairs */
 	int max_sge;         /* as the kernel reports it: the smaller one of the two that follow */
-	int send_sges, receive_sges, max_inline;
+	int send_sges, receive_sges, read_sges, max_inline;
+	enum inlining inlining;
 	int max_wr, max_srq;
 	int windows;         /* what it announces: type 2B */
 	int alloc_errno, bind_errno;
 	enum resizing resizing;
+	enum rounding depths, cqes;
 	int kernel_poll;     /* polls an error by a system call */
+	int kernel_post;     /* posts to a queue pair in error by a system call */
+	int post_errno;      /* what posting to a queue pair in error returns, 0 if it is flushed */
+	int post_knows;      /* since the library knows of the error, and not only of its own ibv_modify_qp */
+	int silent;          /* refuses too many elements or requests without setting errno */
 	int dedicated;       /* queue pairs with a doorbell register of their own, others lock one; 0 if there are no such locks */
 	int flushes_done;    /* flushes all behind the last completion, what was done included */
+	int blames_oldest;   /* reports an error of the first of those */
 	int no_atomics;
+	int reads_in, reads_out; /* under way, 16 if 0 */
+	int version_1;       /* has GIDs of RoCE version 1 as well */
+	int ports;           /* 1 if 0 */
+	int lid;             /* on Ethernet */
 } personalities[] = {
+#define ROCE .node = IBV_NODE_CA, .transport = IBV_TRANSPORT_IB, .link_layer = IBV_LINK_LAYER_ETHERNET, .connects = 1, .reliable = 1
+#define IWARP .node = IBV_NODE_RNIC, .transport = IBV_TRANSPORT_IWARP, .link_layer = IBV_LINK_LAYER_ETHERNET, .connects = 1, .reliable = 1
+#define INFINIBAND .node = IBV_NODE_CA, .transport = IBV_TRANSPORT_IB, .link_layer = IBV_LINK_LAYER_INFINIBAND, .reliable = 1
+#define WINDOWS_WORK .windows = 1, .alloc_errno = -1, .bind_errno = -1
+#define NO_WINDOWS .alloc_errno = EOPNOTSUPP, .bind_errno = EINVAL
 	/* The ideal device: vendor id of rxe, so polls are quick ones. */
-	{ "", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 4, 4, 8192, DEPTH, 16, 0, -1, -1, RESIZES, 0 },
+	{ .name = "", .vendor = 0xffffff, ROCE, .max_sge = 4, .send_sges = 4, .receive_sges = 4, .read_sges = 1, .max_inline = 8192,
+	  .max_wr = DEPTH, .max_srq = 16, .alloc_errno = -1, .bind_errno = -1 },
 	/* No family: less of everything than any default. */
-	{ "small", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 2, 3, 2, 48, 16, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
+	{ .name = "small", .vendor = 0xffffff, ROCE, .max_sge = 2, .send_sges = 3, .receive_sges = 2, .read_sges = 1, .max_inline = 48,
+	  .max_wr = 16, NO_WINDOWS, .resizing = REFUSES },
 	/* mlx5/mlx5.c: 16 doorbell registers, 4 of which need no lock (get_total_uuars, get_num_low_lat_uuars). Completions of a destroyed
-	   queue pair go (cq.c, __mlx5_cq_clean), as on each stub. Limits are the firmware's. */
-	{ "mlx5", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0, 4 },
+	   queue pair go (cq.c, __mlx5_cq_clean), as on each stub. verbs.c rounds: mlx5_calc_sq_wq_size (max_post), mlx5_calc_rq_size,
+	   create_cq (ncqe - 1). Limits are the firmware's; the kernel's MLX5_SET_SGE_RD is 30 (main.c, MLX5_MAX_SGE_RD). */
+	{ .name = "mlx5", .vendor = 0x2c9, ROCE, .max_sge = 30, .send_sges = 30, .receive_sges = 32, .read_sges = 30, .max_inline = 828,
+	  .max_wr = 32768, .max_srq = 8388608, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .dedicated = 4, .version_1 = 1 },
 	/* The same on InfiniBand, with an IPoIB interface. */
-	{ "mlx5-ib", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_INFINIBAND, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0, 4 },
-	/* mlx4/mlx4.c has alloc_mw, qp.c binds type 2, cq.c cleans. Limits are the firmware's; no thread domains in its table. */
-	{ "mlx4", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 32, 32, 32, 832, 16351, 65472, 1, -1, -1, RESIZES, 0 },
-	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. Atomics are for hosts whose PCIe
-	   has them: the kernel's ib_verbs.c, bnxt_re_query_device. */
-	{ "bnxt_re", 0x14e4, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 6, 6, 6, 96, 8191, 65536, 1, EOPNOTSUPP, EINVAL, UNMAPS, 0, 0, 0, 1 },
-	/* irdma/user.h: 13 fragments, 101 bytes inline; binding type 2 windows is in its post_send; uk.c, irdma_uk_cq_poll_cmpl, flushes from
-	   the tail of the queue on, which completions move. */
-	{ "irdma-roce", 0x8086, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0, 0, 1, 1 },
-	{ "irdma-iwarp", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0, 0, 1, 1 },
-	/* irdma/i40iw_hw.h: 3 fragments, 48 bytes inline. */
-	{ "x722", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 3, 3, 3, 48, 2045, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0, 0, 1, 1 },
-	/* erdma/erdma_verbs.h: 6 and 1; erdma_hw.h: 96 bytes inline; no resize_cq and no create_srq in erdma.c. */
-	{ "erdma", 0x1ded, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 1, 6, 1, 96, 8192, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
+	{ .name = "mlx5-ib", .vendor = 0x2c9, INFINIBAND, .connects = 1, .max_sge = 30, .send_sges = 30, .receive_sges = 32, .read_sges = 30,
+	  .max_inline = 828, .max_wr = 32768, .max_srq = 8388608, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .dedicated = 4 },
+	/* mlx4/mlx4.c has alloc_mw, qp.c binds type 2, cq.c cleans; verbs.c rounds (mlx4_create_qp_ex, create_cq). Limits are the
+	   firmware's; no thread domains in its table. ConnectX-3 has two ports on one device. */
+	{ .name = "mlx4", .vendor = 0x2c9, ROCE, .max_sge = 32, .send_sges = 32, .receive_sges = 32, .read_sges = 30, .max_inline = 832,
+	  .max_wr = 16351, .max_srq = 65472, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .version_1 = 1, .ports = 2 },
+	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. An error is given to the
+	   oldest without a completion (bnxt_re_poll_err_scqe), and all behind it are flushed; bnxt_re_check_qp_limits refuses without an
+	   errno; bnxt_re_create_cq takes twice as many entries. Atomics are for hosts whose PCIe has them: the kernel's ib_verbs.c,
+	   bnxt_re_query_device, which also reports 6 elements of a read. */
+	{ .name = "bnxt_re", .vendor = 0x14e4, ROCE, .max_sge = 6, .send_sges = 6, .receive_sges = 6, .read_sges = 6, .max_inline = 96,
+	  .max_wr = 8191, .max_srq = 65536, .windows = 1, NO_WINDOWS, .resizing = UNMAPS, .cqes = TWICE, .silent = 1, .flushes_done = 1,
+	  .blames_oldest = 1, .no_atomics = 1, .version_1 = 1 },
+	/* irdma/user.h: 13 fragments, 101 bytes inline; uk.c, irdma_uk_cq_poll_cmpl, flushes from the tail of the queue on, which
+	   completions move; uverbs.c, irdma_ucreate_qp, writes back what quanta of 32 bytes hold, less 258; irdma_upost_send asks the kernel
+	   for a flush in error. The kernel's verbs.c, irdma_query_device, announces windows, but none of type 2, on this hardware;
+	   irdma_query_port has LID 1; icrdma_hw.h has 13 elements of a read, 32 and 64 under way. */
+#define E810 .max_sge = 13, .send_sges = 13, .receive_sges = 13, .read_sges = 13, .max_inline = 101, .max_wr = 4063, NO_WINDOWS, \
+	.depths = QUANTA_4, .kernel_post = 1, .flushes_done = 1, .blames_oldest = 1, .no_atomics = 1, .reads_in = 32, .reads_out = 64, .lid = 1
+	{ .name = "irdma-roce", .vendor = 0x8086, ROCE, E810 },
+	{ .name = "irdma-iwarp", .vendor = 0x8086, IWARP, .no_datagrams = 1, E810 },
+	/* irdma/i40iw_hw.h: 3 fragments, 48 bytes inline, 1 element of a read, and (2048 - 258) / 2 requests (I40IW_MAX_QP_WRS). */
+	{ .name = "x722", .vendor = 0x8086, IWARP, .no_datagrams = 1, .max_sge = 3, .send_sges = 3, .receive_sges = 3, .read_sges = 1,
+	  .max_inline = 48, .max_wr = 895, NO_WINDOWS, .resizing = REFUSES, .depths = QUANTA_2, .kernel_post = 1, .flushes_done = 1,
+	  .blames_oldest = 1, .no_atomics = 1, .lid = 1 },
+	/* erdma/erdma_verbs.h: 6 and 1; erdma_hw.h: 96 bytes inline; no resize_cq, create_srq and create_ah in erdma.c; erdma_verbs.c,
+	   erdma_post_send and erdma_post_recv, return -EIO behind an ibv_modify_qp; erdma_create_cq rounds. Of the kernel, erdma_verbs.h:
+	   1 element of a read, 128 under way. */
+#define ERDMA .no_datagrams = 1, .max_sge = 1, .send_sges = 6, .receive_sges = 1, .read_sges = 1, .max_inline = 96, .max_wr = 8192, NO_WINDOWS, \
+	.resizing = REFUSES, .cqes = POWER, .post_errno = -EIO, .reads_in = 128, .reads_out = 128
+	{ .name = "erdma", .vendor = 0x1ded, IWARP, ERDMA },
+	/* Linux 6.14: erdma_hw.h, ERDMA_PROTO_ROCEV2, with node type CA. */
+	{ .name = "erdma-roce", .vendor = 0x1ded, ROCE, ERDMA },
 	/* efa/verbs.c, create_qp: UD and SRD only; the kernel's node type is unspecified. */
-	{ "efa", 0x1d0f, IBV_NODE_UNSPECIFIED, IBV_TRANSPORT_UNSPECIFIED, IBV_LINK_LAYER_UNSPECIFIED, 0, 0, 1, 2, 1, 32, 4096, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
-	/* mana/qp.c on an Ethernet device: raw packets; RC takes a device that few machines have. */
-	{ "mana", 0x1414, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 0, 0, 1, 30, 15, 0, 4096, 0, 0, -1, EINVAL, REFUSES, 0 },
-	/* hns/hns_roce_u_hw_v2.c, hns_roce_flush_cqe. Its windows are not announced as type 2. */
-	{ "hns", 0x19e5, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 64, 64, 64, 1024, 32768, 65536, 0, EOPNOTSUPP, EINVAL, REFUSES, 1 },
-	/* cxgb4/t4.h: 4 elements in a receive, 17 in a send, 272 bytes inline; dev.c has create_srq and no resize_cq; cq.c may modify a shared
-	   receive queue in a poll. */
-	{ "cxgb4", 0x1425, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 17, 4, 272, 8000, 256, 0, EOPNOTSUPP, EINVAL, REFUSES, 1, 0, 0, 1 },
+	{ .name = "efa", .vendor = 0x1d0f, .node = IBV_NODE_UNSPECIFIED, .transport = IBV_TRANSPORT_UNSPECIFIED,
+	  .link_layer = IBV_LINK_LAYER_UNSPECIFIED, .max_sge = 1, .send_sges = 2, .receive_sges = 1, .max_inline = 32, .max_wr = 4096, NO_WINDOWS,
+	  .resizing = REFUSES },
+	/* mana/qp.c, mana_create_qp, on an Ethernet device: raw packets. */
+	{ .name = "mana", .vendor = 0x1414, ROCE, .connects = 0, .reliable = 0, .no_datagrams = 1, .max_sge = 1, .send_sges = 30, .receive_sges = 15,
+	  .max_wr = 4096, .alloc_errno = -1, .bind_errno = EINVAL, .resizing = REFUSES },
+	/* The same with an RNIC (mana_create_qp_rnic; Linux 6.10). wr.c never looks at IBV_SEND_INLINE, and nobody takes max_inline_data
+	   back; it has no binding and no atomics, and takes nothing in error: EINVAL. Its limits are the firmware's; cq.c rounds. */
+	{ .name = "mana-rc", .vendor = 0x1414, ROCE, .no_datagrams = 1, .max_sge = 15, .send_sges = 30, .receive_sges = 15, .read_sges = 15,
+	  .max_inline = 1 << 30, .inlining = IGNORED, .max_wr = 4096, .alloc_errno = -1, .bind_errno = EINVAL, .resizing = REFUSES, .cqes = POWER,
+	  .post_errno = EINVAL, .post_knows = 1, .no_atomics = 1 },
+	/* hns/hns_roce_u_hw_v2.c, hns_roce_flush_cqe; hns_roce_u_v2_post_send modifies a queue pair in error. HIP08 has 32 bytes inline, and
+	   hns_roce_u_verbs.c, get_max_inline_data, grants what there is. Its windows are not announced as type 2. */
+	{ .name = "hns", .vendor = 0x19e5, ROCE, .max_sge = 64, .send_sges = 64, .receive_sges = 64, .read_sges = 1, .max_inline = 32,
+	  .inlining = LESS, .max_wr = 32768, .max_srq = 65536, NO_WINDOWS, .resizing = REFUSES, .depths = POWER, .cqes = POWER, .kernel_poll = 1,
+	  .kernel_post = 1, .version_1 = 1 },
+	/* cxgb4/t4.h: 4 elements in a receive, 17 in a send, 272 bytes inline; qp.c, build_rdma_read: one in a read; c4iw_post_send and
+	   c4iw_post_receive return -EINVAL in error; cq.c flushes from the last completion on (c4iw_flush_sq). dev.c has create_srq, which T6
+	   with its firmware has and T5 has not, and no resize_cq; cq.c may modify a shared receive queue in a poll. */
+	{ .name = "cxgb4", .vendor = 0x1425, IWARP, .no_datagrams = 1, .max_sge = 4, .send_sges = 17, .receive_sges = 4, .read_sges = 1,
+	  .max_inline = 272, .max_wr = 8000, .max_srq = 256, NO_WINDOWS, .resizing = REFUSES, .cqes = SIXTEEN_LESS_TWO, .kernel_poll = 1,
+	  .post_errno = -EINVAL, .post_knows = 1, .flushes_done = 1, .no_atomics = 1 },
+	/* ionic/ionic_verbs.c: makes and binds windows, no shared receive queue and no resize_cq in its table; ionic_create_qp_ex writes back
+	   masks, and strides of 512 bytes. The kernel's ionic_ibdev.c, ionic_query_device: type 2B, 8 elements (IONIC_SPEC_HIGH), 16 reads. */
+	{ .name = "ionic", .vendor = 0x1dd8, ROCE, .max_sge = 8, .send_sges = 8, .receive_sges = 8, .read_sges = 8, .max_inline = 480,
+	  .max_wr = 0xffff, WINDOWS_WORK, .resizing = REFUSES, .depths = POWER_LESS_ONE, .cqes = POWER, .flushes_done = 0 },
+	/* qedr/rdma_common.h: 4 elements; roce_common.h: 256 bytes inline; no alloc_mw, no resize_cq and no create_ah in qelr_main.c;
+	   qelr_post_send takes work in error. Atomics are for hosts whose PCIe has them. */
+	{ .name = "qedr", .vendor = 0x1077, ROCE, .no_datagrams = 1, .max_sge = 4, .send_sges = 4, .receive_sges = 4, .read_sges = 4, .max_inline = 256,
+	  .max_wr = 32767, .max_srq = 8192, NO_WINDOWS, .resizing = REFUSES, .cqes = POWER, .no_atomics = 1, .version_1 = 1 },
 	/* hfi1 is InfiniBand; here no IPoIB interface gives it an address. */
-	{ "hfi1", 0x1175, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_INFINIBAND, 1, 0, 96, 96, 96, 0, 16351, 1024, 0, EOPNOTSUPP, EINVAL, RESIZES, 0 },
+	{ .name = "hfi1", .vendor = 0x1175, INFINIBAND, .max_sge = 96, .send_sges = 96, .receive_sges = 96, .read_sges = 96, .max_wr = 16351,
+	  .max_srq = 1024, NO_WINDOWS },
 }, *played = personalities;
 
 static const struct personality *of_device(struct ibv_context *context);
@@ -338,9 +407,27 @@ EXPORT int stub_personality(const char *name, const char *sysfs)
 	return -1;
 }
 
+/* What the table says of a family; -1000 if that is nothing. */
+EXPORT int stub_fact(const char *family, const char *fact)
+{
+	for (unsigned i = 0; i < sizeof(personalities) / sizeof(*personalities); i++) {
+		const struct personality *is = &personalities[i];
+#define FACT(field) if (!strcmp(is->name, family) && !strcmp(#field, fact)) return is->field
+		FACT(vendor); FACT(node); FACT(no_datagrams); FACT(send_sges); FACT(receive_sges); FACT(read_sges); FACT(max_inline);
+		FACT(max_wr); FACT(max_srq); FACT(windows); FACT(alloc_errno); FACT(resizing); FACT(dedicated); FACT(post_errno); FACT(no_atomics);
+		FACT(reads_in); FACT(reads_out); FACT(version_1); FACT(ports); FACT(lid);
+#undef FACT
+	}
+	return -1000;
+}
+
 /* System calls that polls have made. */
 EXPORT int stub_kernel_polls(void) { return kernel_polls; }
 
+/* System calls that posts to queue pairs in error have made. */
+EXPORT int stub_kernel_posts(void) { return kernel_posts; }
+
+static int ports_of(struct ibv_context *context) { return of_device(context)->ports ? of_device(context)->ports : 1; }
 static const char *name_of(struct ibv_context *context) { return context->device->name; }
 static struct stub_qp *qp_of(uint32_t number) { return qps[number % MAX_QPS]; }
 
@@ -477,6 +564,17 @@ static int reads_an_element_of_none(struct ibv_context *context, int num_sge, co
 	return of_device(context)->vendor == 0x8086 && !num_sge && list && (list[0].length || list[0].lkey);
 }
 
+/* What posting to a queue pair in error returns; 0 if it is flushed, by the kernel if the library asks that. */
+static int refuses_in_error(struct stub_qp *qp)
+{
+	const struct personality *is = of_device(qp->base.context);
+
+	if (qp->base.qp_type != IBV_QPT_RC || !(qp->base.state == IBV_QPS_ERR || (is->post_knows && qp->in_error)))
+		return 0;
+	kernel_posts += is->kernel_post;
+	return is->post_errno;
+}
+
 static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	static const int opcodes[] = { IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_RDMA_READ,
@@ -485,6 +583,8 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 
 	pthread_mutex_lock(&lock);
 	int error = failing("post_send", name_of(ibqp->context));
+	if (!error)
+		error = refuses_in_error(qp);
 	send_posts++;
 	locked_doorbells += qp->locks_doorbell;
 	for (; wr && !error; wr = wr->next) {
@@ -506,9 +606,10 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 			if ((error = failing("local_inv", name_of(ibqp->context))) || (error = invalidate_window(wr->invalidate_rkey)))
 				break;
 		}
-		if (linked && (error = keep_send(&work, wr)))
+		if (linked && (error = keep_send(&work, wr, of_device(ibqp->context)->inlining == IGNORED)))
 			break;
 		if (wr->num_sge > (int) qp->send_sges
+		    || (wr->opcode == IBV_WR_RDMA_READ && wr->num_sge > of_device(ibqp->context)->read_sges)
 		    || ((work.opcode == IBV_WC_RDMA_WRITE || work.opcode == IBV_WC_RDMA_READ)
 			&& reads_an_element_of_none(ibqp->context, wr->num_sge, wr->sg_list))) {
 			error = EINVAL;
@@ -538,6 +639,8 @@ static int stub_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 
 	pthread_mutex_lock(&lock);
 	int error = failing("post_recv", name_of(ibqp->context));
+	if (!error)
+		error = refuses_in_error(qp);
 	for (struct ibv_recv_wr *each = wr; each && !error; each = each->next)
 		if (each->num_sge > (int) qp->receive_sges
 		    || reads_an_element_of_none(ibqp->context, each->num_sge, each->sg_list))
@@ -693,6 +796,10 @@ static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv
 		pthread_mutex_unlock(&lock);
 		return error;
 	}
+	if (port < 1 || port > ports_of(context)) {
+		pthread_mutex_unlock(&lock);
+		return EINVAL;
+	}
 	memset(attr, 0, size);
 	attr->state = ports_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
 	attr->max_msg_sz = 1u << 31;
@@ -701,39 +808,69 @@ static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv
 	attr->max_mtu = IBV_MTU_4096;
 	attr->active_width = 2; /* 4 lanes of 25 Gb/s */
 	attr->active_speed = 32;
-	attr->gid_tbl_len = 1;
-	attr->lid = attr->link_layer == IBV_LINK_LAYER_INFINIBAND ? 7 : 0;
+	attr->gid_tbl_len = GIDS;
+	attr->lid = attr->link_layer == IBV_LINK_LAYER_INFINIBAND ? 7 : of_device(context)->lid;
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
-/* Each device has one GID, of its IPv4 address 10.0.N.1. */
+/*
+ * On RoCE each port has a GID of its link-local address first, then one of its IPv4 address 10.0.N.1, of the second port 10.0.N.129, and one
+ * of a VLAN of another network namespace: of version 1, where there is that, before version 2 (core/roce_gid_mgmt.c, ib_cache_gid_set_default_gid).
+ * On iWARP it is the MAC address, and of no version (erdma_query_gid, qedr_iw_query_gid).
+ */
 EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
 				    uint32_t flags, size_t size)
 {
-	if (max < 1)
-		return -EINVAL;
-	memset(entries, 0, sizeof *entries);
-	entries->gid_index = 0;
-	entries->port_num = 1;
-	if (of_device(context)->link_layer == IBV_LINK_LAYER_INFINIBAND) { /* names the port, not an IP address */
-		entries->gid_type = IBV_GID_TYPE_IB;
-		entries->gid.global.subnet_prefix = htobe64(0xfe80000000000000ULL);
-		entries->gid.global.interface_id = htobe64(0x020456fffe789abdULL);
-		return 1;
-	}
-	entries->gid_type = IBV_GID_TYPE_ROCE_V2;
-	entries->gid.raw[10] = entries->gid.raw[11] = 0xff;
-	entries->gid.raw[12] = 10;
-	entries->gid.raw[14] = context->device - devices;
-	entries->gid.raw[15] = 1;
-	return 1;
+	const struct personality *is = of_device(context);
+	size_t count = 0;
+
+	for (int port = 1; port <= ports_of(context); port++)
+		for (int index = 0, address = 0; address < 3; address++)
+			for (int version = is->version_1 ? 1 : 2; version <= 2; version++) {
+				struct ibv_gid_entry *entry = &entries[count];
+				if (is->link_layer == IBV_LINK_LAYER_INFINIBAND || is->transport == IBV_TRANSPORT_IWARP) {
+					address = 2;
+					version = 2;
+				}
+				if (count == max)
+					return -EINVAL;
+				memset(entry, 0, sizeof *entry);
+				entry->gid_index = index++;
+				entry->port_num = port;
+				entry->gid_type = version == 1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
+				count++;
+				if (is->transport == IBV_TRANSPORT_IWARP) {
+					entry->gid_type = IBV_GID_TYPE_IB;
+					memcpy(entry->gid.raw, "\x02\x04\x56\x78\x9a\xbc", 6);
+				} else if (!address || is->link_layer == IBV_LINK_LAYER_INFINIBAND) { /* names the port, not an IP address */
+					entry->gid_type = is->link_layer == IBV_LINK_LAYER_INFINIBAND ? IBV_GID_TYPE_IB : entry->gid_type;
+					entry->gid.global.subnet_prefix = htobe64(0xfe80000000000000ULL);
+					entry->gid.global.interface_id = htobe64(0x020456fffe789abcULL + port);
+				} else {
+					entry->ndev_ifindex = address == 2 ? INT32_MAX : 0;
+					entry->gid.raw[10] = entry->gid.raw[11] = 0xff;
+					entry->gid.raw[12] = 10;
+					entry->gid.raw[13] = address == 2;
+					entry->gid.raw[14] = context->device - devices;
+					entry->gid.raw[15] = port == 1 ? 1 : 129;
+				}
+			}
+	return count;
 }
 
 EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
 			     uint32_t flags, size_t size)
 {
-	return index || _ibv_query_gid_table(context, entry, 1, flags, size) != 1 ? ENODATA : 0;
+	struct ibv_gid_entry all[2 * GIDS];
+	ssize_t count = _ibv_query_gid_table(context, all, 2 * GIDS, flags, size);
+
+	for (int i = 0; i < count; i++)
+		if (all[i].port_num == port && all[i].gid_index == index) {
+			*entry = all[i];
+			return 0;
+		}
+	return ENODATA;
 }
 
 static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
@@ -878,15 +1015,16 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	attr->max_qp_wr = is->max_wr;
 	attr->max_cqe = CQ_DEPTH - 1;
 	attr->max_sge = is->max_sge;
-	attr->max_sge_rd = 1;
-	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 16;
+	attr->max_sge_rd = is->read_sges;
+	attr->max_qp_rd_atom = is->reads_in ? is->reads_in : 16;
+	attr->max_qp_init_rd_atom = is->reads_out ? is->reads_out : 16;
 	attr->max_srq = is->max_srq;
 	attr->max_srq_wr = is->max_srq ? 4096 : 0;
 	attr->max_srq_sge = is->max_srq ? is->max_sge : 0;
 	attr->device_cap_flags = is->windows ? IBV_DEVICE_MEM_WINDOW_TYPE_2B : 0;
 	attr->max_mw = is->windows ? 8192 : 0;
 	attr->atomic_cap = is->no_atomics ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA;
-	attr->phys_port_cnt = 1;
+	attr->phys_port_cnt = ports_of(context);
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -1028,13 +1166,36 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 static int last_vector;
 EXPORT int stub_last_vector(void) { return last_vector; }
 
+static int power_of_two(int least)
+{
+	int power = 1;
+
+	while (power < least)
+		power *= 2;
+	return power;
+}
+
+/* As many as the driver makes of so many; irdma/defs.h reserves 258 quanta of sends, and 1 of receives (IRDMA_SQ_RSVD, IRDMA_RQ_RSVD). */
+static int rounded(enum rounding how, int least, int reserved)
+{
+	switch (how) {
+	case POWER: return power_of_two(least);
+	case POWER_LESS_ONE: return power_of_two(least + 1) - 1;
+	case QUANTA_4: return (power_of_two(least * 4 + reserved) - reserved) / 4;
+	case QUANTA_2: return (power_of_two(least * 2 + reserved) - reserved) / 2;
+	case TWICE: return 2 * least;
+	case SIXTEEN_LESS_TWO: return (least + 2 + 15) / 16 * 16 - 2;
+	default: return least;
+	}
+}
+
 EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector)
 {
 	struct stub_cq *cq = MAKE(stub_cq, name_of(context));
 	cq->base.context = context;
 	cq->base.channel = channel;
 	cq->base.cq_context = cq_context;
-	cq->base.cqe = cqe;
+	cq->base.cqe = rounded(of_device(context)->cqes, cqe, 0);
 	last_vector = vector;
 	DONE(&cq->base);
 }
@@ -1095,20 +1256,29 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 	const struct personality *is = of_device(pd->context);
 	struct ibv_qp_cap *cap = &attr->cap;
 	int sharing = 0;
-	if (attr->qp_type == IBV_QPT_RC && !is->reliable) {
+	if ((attr->qp_type == IBV_QPT_RC && !is->reliable) || (attr->qp_type == IBV_QPT_UD && is->no_datagrams)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if ((int) cap->max_send_sge > is->send_sges || (!attr->srq && (int) cap->max_recv_sge > is->receive_sges)
-	    || (int) cap->max_inline_data > is->max_inline || (is != personalities
-	    && ((int) cap->max_send_wr > is->max_wr || (!attr->srq && (int) cap->max_recv_wr > is->max_wr)))) {
-		errno = EINVAL;
+	int is_over = (int) cap->max_send_sge > is->send_sges || (!attr->srq && (int) cap->max_recv_sge > is->receive_sges) || (is != personalities
+		&& ((int) cap->max_send_wr > is->max_wr || (!attr->srq && (int) cap->max_recv_wr > is->max_wr)));
+	if (is_over || ((int) cap->max_inline_data > is->max_inline && is->inlining == REFUSED)) {
+		errno = is_over && is->silent ? EAGAIN : EINVAL; /* whatever was there last: of a channel without an event */
 		return NULL;
 	}
 	struct stub_qp *qp = MAKE(stub_qp, name_of(pd->context));
 	for (int i = 0; i < MAX_QPS; i++)
 		sharing += qps[i] && qps[i]->base.context == pd->context && !((struct stub_pd *) qps[i]->base.pd)->td;
 	qp->locks_doorbell = is->dedicated && sharing >= is->dedicated && !((struct stub_pd *) pd)->td;
+	cap->max_send_wr = rounded(is->depths, cap->max_send_wr, 258);
+	if (!attr->srq)
+		cap->max_recv_wr = rounded(is->depths, cap->max_recv_wr, 1);
+	else if (is->vendor == 0x8086) { /* irdma/uverbs.c, irdma_ucreate_qp */
+		cap->max_recv_sge = is->receive_sges;
+		cap->max_recv_wr = 1;
+	}
+	if (is->inlining == LESS && cap->max_inline_data)
+		cap->max_inline_data = power_of_two(cap->max_inline_data) < is->max_inline ? power_of_two(cap->max_inline_data) : is->max_inline;
 	qp->send_sges = cap->max_send_sge;
 	qp->receive_sges = cap->max_recv_sge;
 	qp->base.context = pd->context;
@@ -1409,7 +1579,7 @@ static int place(struct rdma_cm_id *id, struct sockaddr_in *address)
 		return -1;
 	}
 	id->verbs = context_of(device);
-	id->port_num = 1;
+	id->port_num = id->verbs && ports_of(id->verbs) == 2 && ntohl(address->sin_addr.s_addr) & 0x80 ? 2 : 1;
 	return 0;
 }
 

@@ -26,17 +26,33 @@ final class Families implements ArgumentsProvider {
     static final String IDEAL = "ideal";
 
     /** Those of the table in stub_rdma.c that rdma_cm connects over. */
-    static final List<String> CONNECTING =
-            List.of("mlx5", "mlx4", "bnxt_re", "irdma-roce", "irdma-iwarp", "x722", "erdma", "hns", "cxgb4");
+    static final List<String> CONNECTING = List.of(
+            "mlx5",
+            "mlx4",
+            "bnxt_re",
+            "irdma-roce",
+            "irdma-iwarp",
+            "x722",
+            "erdma",
+            "erdma-roce",
+            "hns",
+            "cxgb4",
+            "ionic",
+            "qedr");
 
     private static final Set<String> IWARP = Set.of("irdma-iwarp", "x722", "erdma", "cxgb4");
-    private static final Set<String> WITHOUT_SHARED_RECEIVES = Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma");
+    private static final Set<String> WITHOUT_SHARED_RECEIVES =
+            Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma", "erdma-roce", "ionic");
+
+    /** Those of RoCE whose library has no address handles, or no queue pairs for datagrams. */
+    private static final Set<String> WITHOUT_DATAGRAMS = Set.of("erdma-roce", "qedr");
 
     /** Those whose library flushes all behind the last completion, what was done included. */
-    private static final Set<String> FLUSHING_WHAT_WAS_DONE = Set.of("irdma-roce", "irdma-iwarp", "x722");
+    private static final Set<String> FLUSHING_WHAT_WAS_DONE =
+            Set.of("irdma-roce", "irdma-iwarp", "x722", "bnxt_re", "cxgb4");
 
     /** Those on which a window is made and bound. */
-    private static final Set<String> WITH_WINDOWS = Set.of("mlx5", "mlx4", "irdma-roce");
+    private static final Set<String> WITH_WINDOWS = Set.of("mlx5", "mlx4", "ionic");
 
     private static String playing = IDEAL;
 
@@ -59,6 +75,11 @@ final class Families implements ArgumentsProvider {
     @Retention(RetentionPolicy.RUNTIME)
     @interface NotIwarp {}
 
+    /** A suite for datagrams, which some families of RoCE do not have either. */
+    @Target(ElementType.TYPE)
+    @Retention(RetentionPolicy.RUNTIME)
+    @interface OfDatagrams {}
+
     @Override
     public Stream<Arguments> provideArguments(ParameterDeclarations parameters, ExtensionContext context) {
         String asked = System.getProperty("org.verbena.test.families", "");
@@ -73,6 +94,9 @@ final class Families implements ArgumentsProvider {
         }
         if (suite.isAnnotationPresent(NotIwarp.class)) {
             families.removeAll(IWARP);
+        }
+        if (suite.isAnnotationPresent(OfDatagrams.class)) {
+            families.removeAll(WITHOUT_DATAGRAMS);
         }
         return families.stream().map(Arguments::of);
     }
@@ -102,6 +126,10 @@ final class Families implements ArgumentsProvider {
 
     static boolean hasWindows() {
         return WITH_WINDOWS.contains(playing);
+    }
+
+    static boolean hasDatagrams(String family) {
+        return !IWARP.contains(family) && !WITHOUT_DATAGRAMS.contains(family);
     }
 
     /** Skips a test of what iWARP does not have, or does otherwise. */

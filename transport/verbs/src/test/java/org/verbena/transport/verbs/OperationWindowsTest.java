@@ -136,9 +136,10 @@ class OperationWindowsTest {
         "mlx5, true, 300, 0, 0, 1, 1", // more than a key has values
         "mlx5, false, 20, 1, 0, 1, 1",
         "mlx4, true, 20, 0, 0, 1, 1",
-        "irdma-roce, true, 20, 0, 1, 1, 0",
-        "irdma-roce, false, 20, 1, 1, 1, 0",
+        "ionic, true, 20, 0, 1, 1, 0",
+        "ionic, false, 20, 1, 1, 1, 0",
         "bnxt_re, true, 20, 1, 0, 0, 0",
+        "irdma-roce, true, 20, 1, 0, 0, 0",
     })
     void costsFewCommandsAMessage(
             String family, boolean isPooled, int messages, int regions, int windows, int binds, int invalidations) {

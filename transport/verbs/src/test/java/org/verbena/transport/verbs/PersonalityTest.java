@@ -35,6 +35,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.ProviderException;
+import org.verbena.transport.QueuePairRoute;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.WorkStatus;
@@ -48,6 +49,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
+import org.verbena.verbs.Context;
 import org.verbena.verbs.address.Gid;
 import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.device.DriverFamily;
@@ -135,8 +137,11 @@ class PersonalityTest {
         "irdma-iwarp, 64, 128, 4, 4, 96",
         "x722, 64, 128, 3, 3, 48",
         "erdma, 64, 128, 4, 1, 96",
-        "hns, 64, 128, 4, 4, 96",
+        "erdma-roce, 64, 128, 4, 1, 96",
+        "hns, 64, 128, 4, 4, 32",
         "cxgb4, 64, 128, 4, 4, 96",
+        "ionic, 64, 128, 4, 4, 96",
+        "qedr, 64, 128, 4, 4, 96",
     })
     void connectsWithDefaultsAndCarriesMessages(
             String family, int sendDepth, int receiveDepth, int sendSges, int receiveSges, int inlineBytes) {
@@ -172,7 +177,8 @@ class PersonalityTest {
     @ParameterizedTest
     @CsvSource({
         "mlx5, 21701",
-        "irdma-roce, 398172",
+        "ionic, 398172",
+        "irdma-roce, 1353785",
         "bnxt_re, 1353785",
         "irdma-iwarp, 4194304",
         "'', 1048576",
@@ -182,6 +188,47 @@ class PersonalityTest {
         RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
         assertThat(client.<Integer>call(endpoint -> endpoint.rendezvousBytes(16384)))
                 .isEqualTo(threshold);
+    }
+
+    // ---- habits
+
+    @ParameterizedTest
+    @CsvSource({"mlx5, true", "irdma-roce, true", "bnxt_re, true", "erdma, false"})
+    void readsHaveAsManyElementsAsTheDeviceTakes(String family, boolean several) {
+        become(family);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        int most = client.call(endpoint -> endpoint.capabilities().maxReadSges());
+        assertThat(most).isEqualTo(several ? 4 : 1);
+        RegisteredMemory region = client.call(endpoint -> endpoint.memoryDomain()
+                .register(Arena.global().allocate(4096), Set.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE)));
+        regions.add(region);
+        WorkRequest read = new WorkRequest(most).asRead(3, 0, region.address(), region.localKey());
+        for (int i = 0; i < most; i++) {
+            read.buffers().add(region, i * 64L, 64);
+        }
+        client.send(read);
+        assertThat(client.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+    }
+
+    /** The address that names the port is of the right version, whatever is before it in the table. */
+    @ParameterizedTest
+    @CsvSource({"ideal, 1", "mlx5, 3", "irdma-roce, 1", "mlx4, 3"})
+    void takesTheGidOfVersion2AmongOthers(String family, int index) throws Exception {
+        become(family);
+        QueuePairRoute route = QueuePairRoute.ofAddress(StubDevice.ROCE.getAddress());
+        Context device = LocalPort.deviceOf(route);
+        LocalPort port = LocalPort.of(device, route);
+        assertThat(port.gidIndex()).isEqualTo(index);
+        assertThat(port.gid().toInetAddress()).isEqualTo(StubDevice.ROCE.getAddress());
+    }
+
+    @Test
+    void theSecondPortHasItsOwnAddress() throws Exception {
+        become("mlx4");
+        QueuePairRoute route = QueuePairRoute.ofAddress(InetAddress.ofLiteral("10.0.0.129"));
+        LocalPort port = LocalPort.of(LocalPort.deviceOf(route), route);
+        assertThat(port.port()).isEqualTo(2);
+        assertThat(port.gid().toInetAddress()).isEqualTo(route.address());
     }
 
     // ---- which devices serve
@@ -298,7 +345,7 @@ class PersonalityTest {
 
     /** bnxt_re makes no window; others, played by a failure, make one and do not bind it. */
     @ParameterizedTest
-    @CsvSource({"bnxt_re, 0", "mlx5, 22", "irdma-roce, 95"})
+    @CsvSource({"bnxt_re, 0", "irdma-roce, 0", "mlx5, 22", "ionic, 95"})
     void usesPlainRegionsWhereWindowsAreRefused(String family, int bindErrno) {
         become(family);
         if (bindErrno != 0) {
@@ -331,7 +378,7 @@ class PersonalityTest {
 
     /** A binding behind a send that is out: elsewhere it waits for an empty queue, and so do other sends. */
     @ParameterizedTest
-    @CsvSource({"mlx5, true", "mlx4, true", "irdma-roce, false"})
+    @CsvSource({"mlx5, true", "mlx4, true", "ionic, false"})
     void bindsBehindOtherWorkWhereTheDeviceCan(String family, boolean isBehind) {
         become(family);
         RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);

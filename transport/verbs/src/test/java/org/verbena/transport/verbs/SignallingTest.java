@@ -218,9 +218,9 @@ class SignallingTest {
         assertThat(all.subList(3, 5)).extracting(Completion::status).containsOnly(WorkStatus.FLUSHED);
     }
 
-    /** irdma says so of what the peer has; then each flush has a completion, and what nobody waits for is no loss. */
+    /** irdma, bnxt_re and cxgb4 say so of what the peer has; then each flush has a completion, and what nobody waits for is no loss. */
     @ParameterizedTest
-    @ValueSource(strings = {"irdma-roce", "irdma-iwarp"})
+    @ValueSource(strings = {"irdma-roce", "irdma-iwarp", "bnxt_re", "cxgb4"})
     void aDriverThatFlushesWhatWasDoneFailsNothing(String family) {
         connect(family, OPTIONS);
         send(20, 0);
@@ -276,7 +276,7 @@ class SignallingTest {
 
     /** Where a window is bound only on an empty send queue, nothing else would empty it. */
     @ParameterizedTest
-    @ValueSource(strings = {"mlx5", "irdma-roce"})
+    @ValueSource(strings = {"mlx5", "ionic"})
     void aBindingDoesNotWaitForTraffic(String family) {
         connect(family, OPTIONS);
         send(1, 0);

@@ -171,6 +171,9 @@ final class StubDevice {
             case "irdma-roce", "irdma-iwarp" -> "ice";
             case "x722" -> "i40e";
             case "hns" -> "hns3";
+            case "mana-rc" -> "mana";
+            case "erdma-roce" -> "erdma";
+            case "qedr" -> "qede";
             case Families.IDEAL -> "";
             default -> family;
         };

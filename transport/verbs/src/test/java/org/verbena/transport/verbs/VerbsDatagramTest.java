@@ -42,6 +42,7 @@ import org.verbena.verbs.ffm.Errno;
 @Timeout(240)
 @Families.Suite
 @Families.NotIwarp
+@Families.OfDatagrams
 class VerbsDatagramTest {
     @Parameter
     String family;

@@ -1,0 +1,68 @@
+package org.verbena.transport.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * What the stub's table says of a family is what its driver's source says, as far as that is a constant. A row names
+ * the file, and the line or the function: {@code rdma-core/} is providers/ of rdma-core 65 at 691953d8, and {@code
+ * linux/} drivers/infiniband/hw/ of the kernel. Who reads a newer source corrects the row first.
+ */
+class DriverSourcesTest {
+    @ParameterizedTest
+    @CsvSource({
+        "mlx5, read_sges, 30, linux/mlx5 main.c mlx5_ib_query_device: MLX5_MAX_SGE_RD",
+        "mlx5, dedicated, 4, rdma-core/mlx5/mlx5.c:701 get_num_low_lat_uuars",
+        "mlx4, ports, 2, linux/mlx4 main.c mlx4_ib_query_device: phys_port_cnt of ConnectX-3",
+        "bnxt_re, send_sges, 6, rdma-core/bnxt_re/bnxt_re-abi.h:246 BNXT_RE_STATIC_WQE_MAX_SGE",
+        "bnxt_re, max_inline, 96, rdma-core/bnxt_re/bnxt_re-abi.h:331 BNXT_RE_MAX_INLINE_SIZE",
+        "bnxt_re, alloc_errno, 95, rdma-core/bnxt_re/main.c: no alloc_mw",
+        "irdma-roce, send_sges, 13, rdma-core/irdma/user.h:180 IRDMA_MAX_WQ_FRAGMENT_COUNT",
+        "irdma-roce, max_inline, 101, rdma-core/irdma/user.h:188 IRDMA_MAX_INLINE_DATA_SIZE",
+        "irdma-roce, read_sges, 13, linux/irdma/icrdma_hw.h ICRDMA_MAX_SGE_RD",
+        "irdma-roce, reads_in, 32, linux/irdma/icrdma_hw.h ICRDMA_MAX_IRD_SIZE",
+        "irdma-roce, reads_out, 64, linux/irdma/icrdma_hw.h ICRDMA_MAX_ORD_SIZE",
+        "irdma-roce, windows, 0, linux/irdma/verbs.c irdma_query_device: MEM_WINDOW and no type 2",
+        "irdma-roce, lid, 1, linux/irdma/verbs.c irdma_query_port",
+        "irdma-roce, version_1, 0, linux/irdma/verbs.c irdma_roce_port_immutable: UDP_ENCAP",
+        "irdma-iwarp, windows, 0, linux/irdma/verbs.c irdma_query_device",
+        "irdma-iwarp, lid, 1, linux/irdma/verbs.c irdma_query_port",
+        "x722, send_sges, 3, rdma-core/irdma/i40iw_hw.h:7 I40IW_MAX_WQ_FRAGMENT_COUNT",
+        "x722, read_sges, 1, rdma-core/irdma/i40iw_hw.h:8 I40IW_MAX_SGE_RD",
+        "x722, max_inline, 48, rdma-core/irdma/i40iw_hw.h:10 I40IW_MAX_INLINE_DATA_SIZE",
+        "x722, max_wr, 895, rdma-core/irdma/i40iw_hw.h:28 and defs.h:25: (2048 - 258) / 2",
+        "erdma, send_sges, 6, rdma-core/erdma/erdma_verbs.h:17 ERDMA_MAX_SEND_SGE",
+        "erdma, receive_sges, 1, rdma-core/erdma/erdma_verbs.h:18 ERDMA_MAX_RECV_SGE",
+        "erdma, max_inline, 96, rdma-core/erdma/erdma_hw.h:74 ERDMA_MAX_INLINE",
+        "erdma, read_sges, 1, linux/erdma/erdma_verbs.h ERDMA_MAX_SGE_RD",
+        "erdma, max_wr, 8192, linux/erdma/erdma_verbs.h ERDMA_MAX_SEND_WR",
+        "erdma, reads_in, 128, linux/erdma/erdma_verbs.h ERDMA_MAX_IRD",
+        "erdma, post_errno, -5, rdma-core/erdma/erdma_verbs.c:762 erdma_post_send: -EIO",
+        "erdma-roce, node, 1, linux/erdma/erdma_main.c: RDMA_NODE_IB_CA with ERDMA_PROTO_ROCEV2 (6.14)",
+        "erdma-roce, no_datagrams, 1, rdma-core/erdma/erdma.c: no create_ah",
+        "mana-rc, post_errno, 22, rdma-core/mana/wr.c mana_ib_post_send: EINVAL",
+        "mana-rc, no_atomics, 1, linux/mana/main.c mana_ib_query_device: IB_ATOMIC_NONE",
+        "mana-rc, max_srq, 0, rdma-core/mana/mana.c: no create_srq",
+        "cxgb4, receive_sges, 4, rdma-core/cxgb4/t4.h:126 T4_MAX_RECV_SGE",
+        "cxgb4, send_sges, 17, rdma-core/cxgb4/t4.h:117 T4_MAX_SEND_SGE",
+        "cxgb4, read_sges, 1, rdma-core/cxgb4/qp.c:340 build_rdma_read",
+        "cxgb4, post_errno, -22, rdma-core/cxgb4/qp.c:492 c4iw_post_send: -EINVAL",
+        "ionic, vendor, 0x1dd8, linux/include/linux/pci_ids.h PCI_VENDOR_ID_PENSANDO",
+        "ionic, windows, 1, linux/ionic/ionic_ibdev.c ionic_query_device: MEM_WINDOW_TYPE_2B",
+        "ionic, read_sges, 8, linux/ionic/ionic_ibdev.c ionic_query_device: max_send_sge",
+        "ionic, version_1, 0, linux/ionic/ionic_ibdev.c ionic_get_port_immutable: UDP_ENCAP",
+        "ionic, max_srq, 0, rdma-core/ionic/ionic_verbs.c:3530: no create_srq",
+        "qedr, vendor, 0x1077, rdma-core/qedr/qelr_main.c:53 PCI_VENDOR_ID_QLOGIC",
+        "qedr, send_sges, 4, rdma-core/qedr/rdma_common.h:45 RDMA_MAX_SGE_PER_SQ_WQE",
+        "qedr, receive_sges, 4, rdma-core/qedr/rdma_common.h:46 RDMA_MAX_SGE_PER_RQ_WQE",
+        "qedr, max_inline, 256, rdma-core/qedr/roce_common.h:43 ROCE_REQ_MAX_INLINE_DATA_SIZE",
+        "qedr, alloc_errno, 95, rdma-core/qedr/qelr_main.c:89: no alloc_mw",
+        "qedr, no_datagrams, 1, rdma-core/qedr/qelr_main.c:89: no create_ah",
+    })
+    void theTableSaysWhatTheSourceSays(String family, String fact, String value, String source) throws Exception {
+        StubDevice.install();
+        assertThat(StubDevice.call("stub_fact", family, fact)).as(source).isEqualTo(Integer.decode(value));
+    }
+}
