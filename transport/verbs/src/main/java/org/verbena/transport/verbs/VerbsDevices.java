@@ -77,6 +77,18 @@ final class VerbsDevices {
         return known;
     }
 
+    /**
+     * Checks that nothing is known of a device's loss. Any thread.
+     *
+     * @throws ProviderException it was removed, or has failed, and is not closed yet
+     */
+    void checkPresent(Context context) {
+        VerbsDevice known = inUse.get(context);
+        if (known != null) {
+            known.checkPresent();
+        }
+    }
+
     /** Any thread. */
     long registeredBytes() {
         long bytes = 0;

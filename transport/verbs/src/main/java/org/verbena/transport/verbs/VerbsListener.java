@@ -3,6 +3,7 @@ package org.verbena.transport.verbs;
 import io.netty.channel.IoEventLoop;
 import java.net.InetSocketAddress;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,7 +29,9 @@ import org.verbena.verbs.ffm.Errno;
  *   NEW         start0 ---------------------------------->  create the id, bind, move, listen
  *   STARTING    listening0: onListening  <----------------
  *   LISTENING   requested0: onConnectRequest  <-----------  CONNECT_REQUEST
- *               close(), or the device is gone ----------->  destroy the id
+ *                                                          the device is gone, or another has the address: destroy
+ *                                                          the id, then bind and listen again until that works
+ *               close() ---------------------------------->  destroy the id
  *   CLOSING     closed0: onClosed  <----------------------
  *   CLOSED
  * }</pre>
@@ -37,6 +40,11 @@ import org.verbena.verbs.ffm.Errno;
  */
 final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsListener.class);
+
+    /** Another device of a bond is there at once; one that is reset comes back within seconds. */
+    private static final long FIRST_RETRY_MILLIS = 100;
+
+    private static final long LAST_RETRY_MILLIS = 10_000;
 
     private enum State {
         NEW,
@@ -52,7 +60,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     private final ListenOptions options;
     private final ListenerHandler listenerHandler;
 
-    /** Written by the loop, read by any thread. */
+    /** Written by the setup loop when it listens for the first time, read by any thread. */
     private volatile @Nullable InetSocketAddress localAddress;
 
     private final LoopMembership membership;
@@ -61,8 +69,10 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     // Confined to the loop's thread.
     private State state = State.NEW;
 
-    /** Confined to the setup loop. */
+    // Confined to the setup loop.
     private @Nullable CmId id;
+    private boolean isOver;
+    private long retryMillis = FIRST_RETRY_MILLIS;
 
     VerbsListener(
             VerbsProvider provider,
@@ -114,12 +124,19 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     }
 
     private void bind() {
+        if (isOver) {
+            return;
+        }
         try {
-            CmId bound = setupLoop.loop().newId(this);
+            CmId bound = provider.connectionLoop().newId(this);
             id = bound;
             bound.setReuseAddress(options.reuseAddress());
-            bound.bind(requestedAddress);
+            InetSocketAddress before = localAddress;
+            bound.bind(before == null ? requestedAddress : before);
             Context device = bound.device();
+            if (device != null) {
+                provider.devices().checkPresent(device); // one that is lost must not be held
+            }
             provider.devices().add(this);
             if (device != null) {
                 setupLoop.moveTo(device, bound);
@@ -136,8 +153,13 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         }
         try {
             bound.listen(options.backlog());
-            localAddress = bound.localAddress();
-            execute(this::listening0);
+            retryMillis = FIRST_RETRY_MILLIS;
+            if (localAddress == null) {
+                localAddress = bound.localAddress();
+                execute(this::listening0);
+            } else {
+                LOG.info("{} listens again", this);
+            }
         } catch (RuntimeException refused) {
             cannotListen(refused);
         }
@@ -145,7 +167,29 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
 
     private void cannotListen(RuntimeException refused) {
         destroyId();
-        execute(() -> closed0(failureOf(refused)));
+        if (localAddress == null) {
+            execute(() -> closed0(failureOf(refused)));
+        } else {
+            LOG.debug("{}: next try in {} ms", this, retryMillis, refused);
+            bindLater();
+        }
+    }
+
+    private void bindLater() {
+        long millis = retryMillis;
+        retryMillis = Math.min(2 * millis, LAST_RETRY_MILLIS);
+        setupLoop.loop().loop().schedule(() -> setupLoop.execute(this::bind), millis, TimeUnit.MILLISECONDS);
+    }
+
+    /** What it listened on is not there any more. Any thread; the id is not destroyed within an event of it. */
+    private void listenAgain(CmId gone, String why) {
+        setupLoop.execute(() -> {
+            if (id == gone && !gone.isClosed() && !isOver) {
+                LOG.warn("{} binds its address again, since {}", this, why);
+                destroyId();
+                bindLater();
+            }
+        });
     }
 
     private void listening0() {
@@ -202,6 +246,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         if (state == State.STARTING || state == State.LISTENING) {
             state = State.CLOSING;
             setupLoop.execute(() -> {
+                isOver = true;
                 destroyId();
                 execute(() -> closed0(cause));
             });
@@ -250,9 +295,11 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
                 }
             }
             case DEVICE_REMOVAL -> {
-                lost(VerbsDevice.REMOVED);
+                listenAgain(event.id(), "its device " + VerbsDevice.REMOVED);
                 provider.devices().findRemoved();
             }
+            // Of a bond that has failed over: the id stays on the device that has gone (core/cma.c, cma_netdev_change).
+            case ADDR_CHANGE -> listenAgain(event.id(), "the network address of its device changed");
             default -> LOG.debug("Listener on {}: {}", VerbsProvider.format(requestedAddress), event.describe());
         }
     }
@@ -262,15 +309,9 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         setupLoop.execute(() -> {
             CmId known = id;
             if (known != null && !known.isClosed() && known.device() == device) {
-                lost(what);
+                listenAgain(known, "its device " + what);
             }
         });
-    }
-
-    private void lost(String what) {
-        InetSocketAddress known = localAddress;
-        execute(() -> end0(new ConnectionException.Lost("the device that served "
-                + VerbsProvider.format(known == null ? requestedAddress : known) + " " + what)));
     }
 
     private void requested0(VerbsIncomingConnection request) {
@@ -288,6 +329,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
 
     @Override
     public String toString() {
-        return "VerbsListener[" + VerbsProvider.format(requestedAddress) + ", " + state + "]";
+        InetSocketAddress known = localAddress;
+        return "the listener on " + VerbsProvider.format(known == null ? requestedAddress : known);
     }
 }
