@@ -113,6 +113,13 @@ final class CmStatus {
                         : "it needs a privilege that this process does not have (CAP_NET_ADMIN, CAP_NET_BIND_SERVICE or CAP_NET_RAW)";
             case Errno.ENOMEM ->
                 "memory or a device limit ran out; if `ulimit -l` is small, raise it (memlock in /etc/security/limits.conf)";
+            case Errno.EAGAIN ->
+                switch (function) {
+                    case "rdma_create_id", "rdma_create_qp", "rdma_create_qp_ex" ->
+                        "the limit of this process's RDMA control group is reached: compare its rdma.current with rdma.max, and"
+                                + " raise that or use fewer objects";
+                    default -> "";
+                };
             case Errno.EMFILE -> "this process has no descriptors left: raise `ulimit -n`";
             case Errno.ECONNREFUSED -> "nobody listens there, or the peer rejected the connection";
             case Errno.ETIMEDOUT -> "the peer does not answer";

@@ -6,6 +6,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvContextOps;
 import org.verbena.verbs.ffm.IbvCq;
 import org.verbena.verbs.ffm.IbvCqInitAttrEx;
@@ -224,6 +225,13 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     private int checked(int count) {
+        if (count == -1
+                || count == -2) { // no errnos, but what libmlx5, libmlx4 and libhns say of a queue they cannot read
+            throw new VerbsException(
+                    "ibv_poll_cq(" + this + ")",
+                    Errno.EIO,
+                    "the library reported an error of the queue (" + count + ")");
+        }
         if (count < 0) {
             throw Failures.failure("ibv_poll_cq", toString(), -count);
         }

@@ -141,7 +141,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     /** The queues for a device; made with the first endpoint on it. */
     LoopDevice deviceFor(VerbsDevice device) {
         for (LoopDevice known : devices) {
-            if (known.device() == device) {
+            if (known.device() == device && !known.isRetired()) {
                 return known;
             }
         }

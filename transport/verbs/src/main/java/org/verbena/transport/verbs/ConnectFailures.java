@@ -53,10 +53,15 @@ final class ConnectFailures {
                 return new ConnectionException.Unreachable(what + ": " + unopened.getMessage(), unopened);
             }
         }
-        CmException cm = event.toException(what);
+        CmException cm = event.toException("setting up the connection");
         return switch (event.type()) {
             case REJECTED ->
-                because(new ConnectionException.Rejected(message + otherProvider(event), event.privateData()), cm);
+                because(
+                        RejectReason.of(event.status()) == RejectReason.TIMEOUT
+                                ? new ConnectionException.TimedOut(message)
+                                : new ConnectionException.Rejected(
+                                        message + otherProvider(event), event.privateData()),
+                        cm);
             case ADDR_ERROR, ROUTE_ERROR, UNREACHABLE, DEVICE_REMOVAL ->
                 new ConnectionException.Unreachable(message, cm);
             case CONNECT_ERROR ->

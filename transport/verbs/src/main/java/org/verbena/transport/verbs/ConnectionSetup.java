@@ -553,22 +553,25 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             endpoint.execute(() -> endpoint.finish0(false));
             return;
         }
-        boolean isGone = closeQueuePair();
-        endpoint.execute(() -> endpoint.finish0(isGone));
-        isDone = true;
-        if (isDisconnectSeen || !wasConnected) {
-            closeId();
-        } else {
-            loop().loop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
-        }
+        closeQueuePair(isGone -> {
+            endpoint.execute(() -> endpoint.finish0(isGone));
+            isDone = true;
+            if (isDisconnectSeen || !wasConnected) {
+                closeId();
+            } else {
+                loop().loop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        });
     }
 
     private void destroyOrphan() {
         isOrphaned = false;
-        if (closeQueuePair()) {
-            endpoint.execute(endpoint::releaseCompletions0);
-        }
-        closeId();
+        closeQueuePair(isGone -> {
+            if (isGone) {
+                endpoint.execute(endpoint::releaseCompletions0);
+            }
+            closeId();
+        });
     }
 
     private void closeId() {

@@ -390,12 +390,13 @@ final class DatagramSetup implements CmEventSink {
     void destroy(List<VerbsDestination> destinations) {
         provider.devices().remove(this);
         destinations.forEach(VerbsDestination::leave);
-        boolean isGone = QueuePairEnding.close(queuePair, endpoint);
-        if (isGone) {
-            destinations.forEach(VerbsDestination::destroyHandle);
-            destroyId();
-        }
-        endpoint.execute(() -> endpoint.finish0(isGone));
+        QueuePairEnding.close(queuePair, endpoint, loop.loop().loop(), isGone -> {
+            if (isGone) {
+                destinations.forEach(VerbsDestination::destroyHandle);
+                destroyId();
+            }
+            endpoint.execute(() -> endpoint.finish0(isGone));
+        });
     }
 
     private void destroyId() {

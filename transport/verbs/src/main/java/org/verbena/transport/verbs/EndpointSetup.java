@@ -1,5 +1,6 @@
 package org.verbena.transport.verbs;
 
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.ConnectionParameters;
@@ -153,11 +154,11 @@ abstract class EndpointSetup {
      */
     abstract void destroy(boolean wasConnected);
 
-    /** Destroys the queue pair, if there is one. Returns whether it is gone. */
-    final boolean closeQueuePair() {
+    /** Destroys the queue pair, if there is one; then says whether it is gone. */
+    final void closeQueuePair(Consumer<Boolean> then) {
         if (queuePair != null) {
             endpoint.endWindows();
         }
-        return QueuePairEnding.close(queuePair, endpoint);
+        QueuePairEnding.close(queuePair, endpoint, loop.loop().loop(), then);
     }
 }

@@ -324,7 +324,6 @@ final class ExchangeSetup extends EndpointSetup {
 
     @Override
     void destroy(boolean wasConnected) {
-        boolean isGone = closeQueuePair();
-        endpoint.execute(() -> endpoint.finish0(isGone));
+        closeQueuePair(isGone -> endpoint.execute(() -> endpoint.finish0(isGone)));
     }
 }

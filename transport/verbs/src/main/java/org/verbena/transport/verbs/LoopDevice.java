@@ -67,9 +67,6 @@ final class LoopDevice {
     /** The number of queues that are armed and whose event has not been taken. */
     private int armedQueues;
 
-    /** Why the channel no longer reports completions; null while it does. */
-    private @Nullable NativeRdmaException channelFailure;
-
     private @Nullable LoopEndpoint[] endpoints = new LoopEndpoint[FIRST_TABLE_LENGTH];
     private short[] generations = new short[FIRST_TABLE_LENGTH];
     private int[] freeIndexes = new int[FIRST_TABLE_LENGTH];
@@ -95,7 +92,7 @@ final class LoopDevice {
     private int touchedCount;
     private long staleCompletions;
 
-    /** The device is lost. */
+    /** The device is lost, or the channel is broken: it serves the endpoints it has until they have ended. */
     private boolean isRetired;
 
     LoopDevice(CompletionIoHandler handler, VerbsDevice device) {
@@ -184,11 +181,6 @@ final class LoopDevice {
      * @return the queue, with the room reserved until {@link #release}
      */
     LoopQueue reserve(int entries, boolean shared) {
-        NativeRdmaException failure = channelFailure;
-        if (failure != null) {
-            throw new ConnectionException(
-                    device.name() + " no longer reports completions to this loop: " + failure.getMessage(), failure);
-        }
         int max = device.attributes().maxCompletionQueueEntries();
         int shareDepth = shared ? sharedReceiveQueue().depth() : 0;
         for (LoopQueue candidate : queues) {
@@ -239,7 +231,11 @@ final class LoopDevice {
         }
     }
 
-    /** The device is lost: gives the queues back as soon as no endpoint needs them. Any thread. */
+    boolean isRetired() {
+        return isRetired;
+    }
+
+    /** It is for no more endpoints: gives the queues back as soon as no endpoint needs them. Any thread. */
     void retire() {
         handler.execute(() -> {
             isRetired = true;
@@ -365,7 +361,8 @@ final class LoopDevice {
      * Takes the events of the channel: each disarmed its queue, or did so before it was armed once more; then another
      * one may be left, for the next call.
      *
-     * @return false if the channel is broken, which it stays: not to be watched any more
+     * @return false if the channel is broken, which it stays: not to be watched any more, and replaced for the next
+     *     endpoint
      */
     boolean takeEvents() {
         CompletionQueue queue;
@@ -373,7 +370,8 @@ final class LoopDevice {
             try {
                 queue = channel.tryGetEvent();
             } catch (NativeRdmaException failure) {
-                channelFailure = failure;
+                isRetired = true;
+                handler.execute(this::closeIfIdle); // this may be within a batch
                 for (int i = 0; i < queues.size(); i++) {
                     breakQueue(queues.get(i), failure);
                 }

@@ -1,5 +1,8 @@
 package org.verbena.transport.verbs;
 
+import io.netty.channel.IoEventLoop;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -11,6 +14,11 @@ import org.verbena.verbs.queue.QueuePairState;
 /** Ends queue pairs: a refusal is logged, and the end continues. Confined to the connection loop's thread. */
 final class QueuePairEnding {
     private static final Logger LOG = LoggerFactory.getLogger(QueuePairEnding.class);
+
+    /** Two seconds of attempts: a loop that ends waits for five. */
+    private static final int ATTEMPTS = 20;
+
+    private static final long RETRY_MILLIS = 100;
 
     private QueuePairEnding() {}
 
@@ -31,25 +39,37 @@ final class QueuePairEnding {
     }
 
     /**
-     * Destroys a queue pair.
+     * Destroys a queue pair; what the system refuses is tried again for a while.
      *
      * @param queuePair null if none was made
      * @param owner in messages
-     * @return whether there is none now
+     * @param loop where it is tried, and this is called
+     * @param then is called once, with whether there is none now
      */
-    static boolean close(@Nullable QueuePair queuePair, Object owner) {
-        if (queuePair == null) {
-            return true;
-        }
+    static void close(@Nullable QueuePair queuePair, Object owner, IoEventLoop loop, Consumer<Boolean> then) {
+        close(queuePair, owner, loop, then, ATTEMPTS);
+    }
+
+    private static void close(
+            @Nullable QueuePair queuePair, Object owner, IoEventLoop loop, Consumer<Boolean> then, int attempts) {
+        boolean isGone = queuePair == null;
         try {
-            queuePair.close();
-            return true;
+            if (queuePair != null) {
+                queuePair.close();
+                isGone = true;
+            }
         } catch (RuntimeException refused) {
+            if (attempts > 1) {
+                LOG.debug("{}: {}", owner, refused.getMessage());
+                loop.schedule(
+                        () -> close(queuePair, owner, loop, then, attempts - 1), RETRY_MILLIS, TimeUnit.MILLISECONDS);
+                return;
+            }
             LOG.error(
                     "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
                     owner,
                     refused);
-            return false;
         }
+        then.accept(isGone);
     }
 }

@@ -95,6 +95,8 @@ class ConnectFailuresTest {
 
     @Test
     void eventsOfConnectingDistinguishRefusalFromSilence() {
+        assertThat(of(CmEventType.REJECTED, RejectReason.TIMEOUT.value()))
+                .isExactlyInstanceOf(ConnectionException.TimedOut.class);
         assertThat(of(CmEventType.REJECTED, 28)).isExactlyInstanceOf(ConnectionException.Rejected.class);
         assertThat(of(CmEventType.CONNECT_ERROR, -Errno.ECONNREFUSED))
                 .isExactlyInstanceOf(ConnectionException.Rejected.class);
