@@ -47,6 +47,8 @@ public final class SpinBudget {
     /** Less time of the compilers than this has not taken a quarter of a window from a loop. */
     static final long LEAST_COMPILED_MILLIS = WINDOW_NANOS / MAX_LOST_PART / 1_000_000;
 
+    private static final LoadedElsewhere COMPILERS = new LoadedElsewhere(Compilers::millis);
+
     private final boolean adaptive;
     private final LongSupplier compiledMillis;
     private long nanos;
@@ -64,7 +66,7 @@ public final class SpinBudget {
      * @param spinNanos as in {@link CompletionLoopOptions#spinNanos()}
      */
     public SpinBudget(long spinNanos) {
-        this(spinNanos, Runtime.getRuntime().availableProcessors(), Compilers::millis);
+        this(spinNanos, Runtime.getRuntime().availableProcessors(), () -> COMPILERS.isDone() ? Compilers.millis() : 0);
     }
 
     SpinBudget(long spinNanos, int processors, LongSupplier compiledMillis) {
@@ -155,7 +157,7 @@ public final class SpinBudget {
         }
     }
 
-    /** The JVM's compilers; looked for when a loop first loses polling time. */
+    /** The JVM's compilers; looked for when a loop first loses polling time, and unknown until they are found. */
     private static final class Compilers {
         private static final @Nullable CompilationMXBean ALL = ManagementFactory.getCompilationMXBean();
 

@@ -5,6 +5,7 @@ import jdk.jfr.Category;
 import jdk.jfr.DataAmount;
 import jdk.jfr.Description;
 import jdk.jfr.Event;
+import jdk.jfr.FlightRecorder;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
@@ -15,6 +16,7 @@ import org.verbena.transport.WorkStatus;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.Role;
 import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.LoadedElsewhere;
 
 /**
  * The events for the JDK's Flight Recorder. A disabled event costs one flag check and allocates nothing; the methods
@@ -23,16 +25,30 @@ import org.verbena.transport.spi.Endpoint;
  * <p>Source: jdk.jfr, package summary
  */
 public final class FlightEvents {
-    private static final Connect CONNECT = new Connect();
-    private static final Disconnect DISCONNECT = new Disconnect();
-    private static final CompletionError COMPLETION_ERROR = new CompletionError();
-    private static final CreditStall CREDIT_STALL = new CreditStall();
-    private static final Rendezvous RENDEZVOUS = new Rendezvous();
+    /** To make the first event loads most of the Flight Recorder, which takes a tenth of a second and more. */
+    private static final LoadedElsewhere LOADING = new LoadedElsewhere(() -> Prototypes.CONNECT.isEnabled());
 
     /** The number of nested causes that are recorded. */
     private static final int MAX_CAUSES = 8;
 
     private FlightEvents() {}
+
+    /** One of each kind, to ask whether it is recorded. */
+    static final class Prototypes {
+        static final Thread LOADER = Thread.currentThread();
+        static final Connect CONNECT = new Connect();
+        static final Disconnect DISCONNECT = new Disconnect();
+        static final CompletionError COMPLETION_ERROR = new CompletionError();
+        static final CreditStall CREDIT_STALL = new CreditStall();
+        static final Rendezvous RENDEZVOUS = new Rendezvous();
+
+        private Prototypes() {}
+    }
+
+    /** Whether events can be recorded: where nobody has begun to record, not before their classes are loaded. */
+    private static boolean isReady() {
+        return LOADING.isDone() || FlightRecorder.isInitialized();
+    }
 
     /** The addresses of the connection. */
     abstract static class ConnectionEvent extends Event {
@@ -181,7 +197,7 @@ public final class FlightEvents {
     }
 
     public static @Nullable Connect beginConnect() {
-        if (!CONNECT.isEnabled()) {
+        if (!isReady() || !Prototypes.CONNECT.isEnabled()) {
             return null;
         }
         Connect event = new Connect();
@@ -192,7 +208,7 @@ public final class FlightEvents {
     /** Records the outcome of connecting. */
     public static void endConnect(
             @Nullable Connect begun, Peer peer, Role role, @Nullable Negotiated agreed, @Nullable Throwable cause) {
-        if (!CONNECT.isEnabled()) {
+        if (!isReady() || !Prototypes.CONNECT.isEnabled()) {
             return;
         }
         Connect event = begun == null ? new Connect() : begun;
@@ -211,7 +227,7 @@ public final class FlightEvents {
 
     public static void disconnected(
             Peer peer, ConnectionCounters counters, @Nullable Throwable cause, int failedOperations) {
-        if (!DISCONNECT.isEnabled()) {
+        if (!isReady() || !Prototypes.DISCONNECT.isEnabled()) {
             return;
         }
         MessageStatistics statistics = counters.snapshot();
@@ -230,7 +246,7 @@ public final class FlightEvents {
 
     /** A work request has failed, and was not just flushed. */
     static void completionError(Peer peer, String work, WorkStatus status) {
-        if (!COMPLETION_ERROR.isEnabled()) {
+        if (!isReady() || !Prototypes.COMPLETION_ERROR.isEnabled()) {
             return;
         }
         CompletionError event = new CompletionError();
@@ -242,7 +258,7 @@ public final class FlightEvents {
     }
 
     public static @Nullable CreditStall beginCreditStall(long queuedBytes) {
-        if (!CREDIT_STALL.isEnabled()) {
+        if (!isReady() || !Prototypes.CREDIT_STALL.isEnabled()) {
             return null;
         }
         CreditStall event = new CreditStall();
@@ -264,7 +280,7 @@ public final class FlightEvents {
     }
 
     public static @Nullable Rendezvous beginRendezvous(boolean sending, int lengthBytes, int pieces) {
-        if (!RENDEZVOUS.isEnabled()) {
+        if (!isReady() || !Prototypes.RENDEZVOUS.isEnabled()) {
             return null;
         }
         Rendezvous event = new Rendezvous();
