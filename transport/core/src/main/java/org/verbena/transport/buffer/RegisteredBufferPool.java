@@ -46,6 +46,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
     /** Memory is scarce when less than this part is left. */
     private static final int SCARCE_DIVISOR = 4;
 
+    /** Longer than any pause between a request and the question whether to try again. */
+    private static final long DOUBT_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     /** How often memory that could not be freed at once is tried again. */
     private static final long FREE_RETRY_MILLIS = 100;
 
@@ -76,6 +79,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
     private volatile boolean watched;
 
     private volatile @Nullable Runnable freedListener;
+
+    /** When the device was last asked for memory, or refused it. */
+    private volatile long askedNanos = System.nanoTime() - DOUBT_NANOS;
 
     private final LongAdder grows = new LongAdder();
     private final LongAdder refusals = new LongAdder();
@@ -290,6 +296,17 @@ public final class RegisteredBufferPool implements AutoCloseable {
      */
     public boolean isScarce() {
         return space.outBytes() > options.maxRegisteredBytes() - options.maxRegisteredBytes() / SCARCE_DIVISOR;
+    }
+
+    /**
+     * Whether the device was asked for memory in the last seconds. A request that found none meanwhile is not notified
+     * if the device refuses, or when it has memory again: it must be made again after a while. (To notify it of a
+     * refusal would be to ask again at once, and without end.)
+     *
+     * @return whether that is so; this may change at once
+     */
+    public boolean isInDoubt() {
+        return System.nanoTime() - askedNanos < DOUBT_NANOS;
     }
 
     /**
@@ -579,9 +596,11 @@ public final class RegisteredBufferPool implements AutoCloseable {
     /** Registers a chunk whose bytes are reserved; takes the reservation back if that fails. */
     private Chunk register(long bytes) {
         Chunk chunk;
+        askedNanos = System.nanoTime();
         try {
             chunk = Chunk.create(domain, options, bytes);
         } catch (Throwable failure) {
+            askedNanos = System.nanoTime();
             lock.lock();
             try {
                 space.registeredBytes -= bytes;
@@ -589,7 +608,6 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 lock.unlock();
             }
             refusals.increment();
-            reportFreed(); // a request refused meanwhile may find room now
             if (failure instanceof OutOfMemoryError) {
                 throw new RegisteredMemoryExhaustedException(
                         "no native memory for a chunk of " + bytes + " bytes (" + failure.getMessage()
@@ -634,12 +652,16 @@ public final class RegisteredBufferPool implements AutoCloseable {
      * Another thread is in a system call with a view of a released buffer: its memory is freed when it has come back.
      */
     private void freeLater() {
-        CompletableFuture.delayedExecutor(FREE_RETRY_MILLIS, TimeUnit.MILLISECONDS)
-                .execute(() -> {
-                    if (!freeLeftovers()) {
-                        freeLater();
-                    }
-                });
+        try {
+            CompletableFuture.delayedExecutor(FREE_RETRY_MILLIS, TimeUnit.MILLISECONDS)
+                    .execute(() -> {
+                        if (!freeLeftovers()) {
+                            freeLater();
+                        }
+                    });
+        } catch (Error noThread) {
+            LOG.debug("memory in use stays until another chunk is freed late", noThread);
+        }
     }
 
     private boolean freeLeftovers() {

@@ -5,7 +5,6 @@ import io.netty.buffer.Unpooled;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.MessageClaims;
 import org.verbena.transport.MessageTooLargeException;
-import org.verbena.transport.RdmaException;
 import org.verbena.transport.protocol.framing.ClaimedFrames;
 import org.verbena.transport.protocol.sending.ClaimedBuf;
 import org.verbena.transport.protocol.sending.Operation;
@@ -103,11 +102,7 @@ final class Claims implements MessageClaims {
     }
 
     private @Nullable ByteBuf tryAllocate(int lengthBytes) {
-        try {
-            return parts.buffers.tryAllocateSend(frames.memoryBytes(lengthBytes));
-        } catch (RdmaException refused) {
-            return null; // by the device, whose limit may be reached
-        }
+        return parts.buffers.tryAllocateSend(frames.memoryBytes(lengthBytes));
     }
 
     private Outcome refuse(int lengthBytes) {

@@ -502,7 +502,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 abort(late);
             }
         }
-        settle(true);
+        if (parts.life.is(Phase.LINGERING)) {
+            resume();
+        } else {
+            settle(true);
+        }
     }
 
     @Override
@@ -537,6 +541,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             if (parts.life.isUp() || parts.life.is(Phase.LINGERING)) {
                 parts.inbox.assemble();
             }
+            parts.askAgainForMemory(this);
             parts.inbox.deliverReady();
             parts.inbox.readComplete();
         } catch (Throwable e) {
@@ -716,6 +721,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (parts.outflow.flush(endpoint) && (parts.life.isClosing() || !parts.outbox.isNoneWaiting())) {
             parts.settling.pumpAgain(); // CLOSE, or what waited for their memory
         }
+        parts.askAgainForMemory(this);
         parts.counters.present(Math.max(0, parts.credits.available()), parts.credits.outstandingGrant());
         parts.counters.queued(parts.outbox.queuedBytes());
         if (parts.life.isClosing()) {

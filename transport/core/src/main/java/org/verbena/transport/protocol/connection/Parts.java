@@ -201,6 +201,13 @@ final class Parts {
                 && !isClaimRefused();
     }
 
+    /** Nothing reports when a device that has refused memory has some again. */
+    void askAgainForMemory(MessageBuffers.Waiter waiter) {
+        if ((window.isStarved() || inbox.isWaitingForMemory()) && buffers.mustAskAgain(waiter)) {
+            retry();
+        }
+    }
+
     private void retry() {
         timeouts.retry();
     }

@@ -109,7 +109,7 @@ final class Timeouts {
     /** When the connection must be called next. */
     long nextNanos() {
         if (!life.isUp()) {
-            return NONE;
+            return life.is(Phase.LINGERING) ? retryNanos : NONE; // a message that has come may wait for its memory
         }
         long nanos = NONE;
         if (life.is(Phase.HANDSHAKE)) {
@@ -155,6 +155,9 @@ final class Timeouts {
 
     /** Checks what is due: pings a silent peer, and returns why the peer is to be disconnected, or null. */
     @Nullable ConnectionException check(long nowNanos) {
+        if (!life.isUp()) {
+            return null;
+        }
         ConnectionException late = checkMessage(nowNanos);
         if (late != null) {
             return late;

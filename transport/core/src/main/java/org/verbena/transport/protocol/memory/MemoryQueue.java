@@ -1,6 +1,7 @@
 package org.verbena.transport.protocol.memory;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -10,13 +11,17 @@ import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.spi.PeerAddress;
 
 /**
  * The waiters for memory of one pool, in the order in which they began to wait: a queue for receives for each event
  * loop, and one for whole messages. When memory comes back, the first of each queue is notified; it stays the first
  * until it has what it waits for and leaves, and then the next is notified. Receives are taken without a turn, so a
- * loop that is busy delays those of no other loop; whole messages keep their order over all loops, or small ones would
+ * loop that is busy delays those of no other loop; whole messages have their turn over all loops, or small ones would
  * starve a large one. Any thread; a waiter enters the queue of the loop that it is called on.
+ *
+ * <p>Those that wait for messages have a queue for each address, and the addresses a round, which one leaves when it
+ * has its share and joins again when something of it comes back. So no call looks at more waiters the more there are.
  */
 final class MemoryQueue {
     private final RegisteredBufferPool pool;
@@ -26,10 +31,13 @@ final class MemoryQueue {
     // Guarded by the lock.
     private final Map<Thread, Set<MessageBuffers.Waiter>> receives = new LinkedHashMap<>();
 
-    /** With the number of bytes that each waits for. */
-    private final Map<MessageBuffers.Waiter, Integer> messages = new LinkedHashMap<>();
+    /** Of each address, with the number of bytes that each waits for. */
+    private final Map<Long, LinkedHashMap<MessageBuffers.Waiter, Integer>> messages = new HashMap<>();
 
-    /** Decides which waiters must wait for releases of their own address. */
+    /** The addresses whose first waiter may have what it waits for; the first of them has its turn. */
+    private final Set<Long> round = new LinkedHashSet<>();
+
+    /** Decides which addresses must wait for releases of their own. */
     @FunctionalInterface
     interface Admission {
         /** Whether the address may have so many bytes more. Called under the queue's lock. */
@@ -39,7 +47,7 @@ final class MemoryQueue {
     MemoryQueue(RegisteredBufferPool pool, Admission admission) {
         this.pool = pool;
         this.admission = admission;
-        pool.onFreed(this::freed);
+        pool.onFreed(() -> freed(PeerAddress.UNKNOWN));
     }
 
     void addForReceives(MessageBuffers.Waiter waiter) {
@@ -61,7 +69,9 @@ final class MemoryQueue {
         lock.lock();
         try {
             begins = isEmpty();
-            messages.put(waiter, bytes);
+            messages.computeIfAbsent(waiter.network(), network -> new LinkedHashMap<>())
+                    .put(waiter, bytes);
+            round.add(waiter.network());
             pool.watch(true);
         } finally {
             lock.unlock();
@@ -92,12 +102,27 @@ final class MemoryQueue {
     }
 
     private MessageBuffers.@Nullable Waiter firstForMessage() {
-        for (Map.Entry<MessageBuffers.Waiter, Integer> each : messages.entrySet()) {
-            if (admission.admits(each.getKey().network(), each.getValue())) {
-                return each.getKey();
+        for (Iterator<Long> addresses = round.iterator(); addresses.hasNext(); ) {
+            Long network = addresses.next();
+            LinkedHashMap<MessageBuffers.Waiter, Integer> queue = messages.get(network);
+            Map.Entry<MessageBuffers.Waiter, Integer> first = queue == null ? null : queue.firstEntry();
+            if (first != null && admission.admits(network, first.getValue())) {
+                return first.getKey();
             }
+            addresses.remove(); // until something of it comes back
         }
         return null;
+    }
+
+    /** Whether the waiter is the first in a queue: it waits for memory, not for others. */
+    boolean isFirst(MessageBuffers.Waiter waiter) {
+        lock.lock();
+        try {
+            Set<MessageBuffers.Waiter> queue = receives.get(Thread.currentThread());
+            return (queue != null && waiter.equals(first(queue))) || waiter.equals(firstForMessage());
+        } finally {
+            lock.unlock();
+        }
     }
 
     boolean isMessageAwaited() {
@@ -132,7 +157,15 @@ final class MemoryQueue {
         MessageBuffers.Waiter next = null;
         lock.lock();
         try {
-            if (messages.remove(waiter) != null) {
+            Long network = waiter.network();
+            Map<MessageBuffers.Waiter, Integer> queue = messages.get(network);
+            if (queue != null && queue.remove(waiter) != null) {
+                round.remove(network);
+                if (queue.isEmpty()) {
+                    messages.remove(network);
+                } else {
+                    round.add(network); // behind the others
+                }
                 next = firstForMessage(); // there may be memory left for it
                 pool.watch(!isEmpty());
             }
@@ -154,6 +187,7 @@ final class MemoryQueue {
         MessageBuffers.Waiter first;
         lock.lock();
         try {
+            rejoin(from.network());
             first = firstForMessage();
         } finally {
             lock.unlock();
@@ -163,14 +197,22 @@ final class MemoryQueue {
         }
     }
 
-    /** Memory has come back. */
-    void freed() {
+    /** An address has less than before, so its first waiter may have what it waits for. */
+    private void rejoin(long network) {
+        if (messages.containsKey(network)) {
+            round.add(network);
+        }
+    }
+
+    /** Memory has come back, of a message of this address or other. */
+    void freed(long network) {
         List<MessageBuffers.Waiter> firsts;
         lock.lock();
         try {
             if (isEmpty()) {
                 return;
             }
+            rejoin(network);
             firsts = new ArrayList<>();
             receives.values().forEach(queue -> firsts.add(queue.iterator().next()));
             MessageBuffers.Waiter message = firstForMessage();

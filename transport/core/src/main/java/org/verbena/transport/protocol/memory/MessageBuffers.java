@@ -6,14 +6,12 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.buffer.ReleaseHook;
@@ -78,11 +76,7 @@ public final class MessageBuffers {
     /** The messages of one address take no more than this part, or are one message. */
     private static final int ADDRESS_DIVISOR = 2;
 
-    /** How often a message asks the JVM again for direct memory that it refused. */
-    private static final long DIRECT_RETRY_MILLIS = 100;
-
-    private static final RateLimitedLog DIRECT_MEMORY_LOG =
-            new RateLimitedLog(LoggerFactory.getLogger(MessageBuffers.class));
+    private static final RateLimitedLog REFUSALS = new RateLimitedLog(LoggerFactory.getLogger(MessageBuffers.class));
 
     private final RegisteredBufferPool sendPool;
     private final RegisteredBufferPool receivePool;
@@ -91,7 +85,8 @@ public final class MessageBuffers {
     /** Bytes of messages outside the pool. */
     private final AtomicLong plainBytes = new AtomicLong();
 
-    private final AtomicBoolean retrying = new AtomicBoolean();
+    /** The JVM has refused direct memory once. It may do so again, and never reports that others have freed some. */
+    private volatile boolean hasLackedDirect;
 
     // Guarded by this.
     private long reservedBytes;
@@ -127,8 +122,8 @@ public final class MessageBuffers {
      * reserved for them.
      *
      * @param capacityBytes its capacity, all of it writable
-     * @return empty, one reference; null if the budget is spent for now
-     * @throws RdmaException it is more than the whole budget, or the device refused to register more
+     * @return empty, one reference; null if the budget is spent for now, or the device registers no more now
+     * @throws RegisteredMemoryExhaustedException it is more than the whole budget
      */
     public @Nullable RegisteredByteBuf tryAllocateReceive(int capacityBytes) {
         return allocate(receivePool, capacityBytes);
@@ -138,8 +133,8 @@ public final class MessageBuffers {
      * A buffer to send from.
      *
      * @param capacityBytes its capacity, all of it writable
-     * @return empty, one reference; null if the budget is spent for now
-     * @throws RdmaException it is more than the whole budget, or the device refused to register more
+     * @return empty, one reference; null if the budget is spent for now, or the device registers no more now
+     * @throws RegisteredMemoryExhaustedException it is more than the whole budget
      */
     public @Nullable ByteBuf tryAllocateSend(int capacityBytes) {
         return allocate(sendPool, capacityBytes);
@@ -153,8 +148,7 @@ public final class MessageBuffers {
      * @param waiter notified when it is worth trying again, if there is none now; {@link #forgetMessage} ends its
      *     waiting
      * @param account charged with the capacity, until the buffer is released
-     * @return empty, one reference; null if the budget is spent for now or others wait
-     * @throws RdmaException the device refused to register more
+     * @return empty, one reference; null if there is none now or others wait
      */
     public @Nullable ByteBuf tryAllocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account) {
         ByteBuf buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, waiter, account) : null;
@@ -192,7 +186,6 @@ public final class MessageBuffers {
      * @param waiter whose peer sends it; not notified
      * @param account charged with the capacity, until the buffer is released
      * @return empty, one reference; null if there is no memory for it
-     * @throws RdmaException the device refused to register more
      */
     public @Nullable ByteBuf tryAllocateStretch(int capacityBytes, Waiter waiter, ReleaseHook account) {
         if (queue.isMessageAwaited()) {
@@ -216,7 +209,7 @@ public final class MessageBuffers {
         }
         RegisteredByteBuf pooled = null;
         try {
-            pooled = receivePool.tryAllocate(capacityBytes, capacityBytes);
+            pooled = tryRegistered(receivePool, capacityBytes);
         } finally {
             if (pooled == null) {
                 uncharge(network, blockBytes);
@@ -242,10 +235,10 @@ public final class MessageBuffers {
                 plain = new PlainMessageBuf(capacityBytes, new Charge(account, network, capacityBytes, true));
             }
         } catch (OutOfMemoryError noDirectMemory) {
-            DIRECT_MEMORY_LOG.warn("the JVM has no direct memory for a message of " + capacityBytes
+            hasLackedDirect = true;
+            REFUSALS.warn("the JVM has no direct memory for a message of " + capacityBytes
                     + " bytes, which waits for some: raise -XX:MaxDirectMemorySize, or"
                     + " org.verbena.buffers.maxRegisteredBytes, which is not part of it (" + noDirectMemory + ")");
-            retryLater();
         } finally {
             if (plain == null) {
                 plainBytes.addAndGet(-capacityBytes);
@@ -276,7 +269,7 @@ public final class MessageBuffers {
             }
             uncharge(network, bytes);
             account.onReleased(units);
-            queue.freed();
+            queue.freed(network);
         }
     }
 
@@ -309,15 +302,15 @@ public final class MessageBuffers {
         return maxBytes - Math.max(maxBytes / LEAST_DIVISOR, othersBytes);
     }
 
-    /** Makes the first waiter try again in a while: nothing reports when others have freed direct memory of the JVM. */
-    private void retryLater() {
-        if (retrying.compareAndSet(false, true)) {
-            CompletableFuture.delayedExecutor(DIRECT_RETRY_MILLIS, TimeUnit.MILLISECONDS)
-                    .execute(() -> {
-                        retrying.set(false);
-                        queue.freed();
-                    });
-        }
+    /**
+     * Whether a waiter must try again by itself after a while: the device or the JVM has refused memory, nothing reports
+     * when it has some again, and no other waits before this one.
+     *
+     * @param waiter in a queue for receives, that of the calling loop, or for a message
+     * @return whether it is the one that must
+     */
+    public boolean mustAskAgain(Waiter waiter) {
+        return (hasLackedDirect || receivePool.isInDoubt()) && queue.isFirst(waiter);
     }
 
     /**
@@ -367,6 +360,22 @@ public final class MessageBuffers {
         }
         reservedBytes += bytes;
         return true;
+    }
+
+    /**
+     * Whether so many receives leave enough to connections to come: those of full length leave half of what receives may
+     * take, those of half the length a quarter, and so on. So there are as many connections with one length as with the
+     * next.
+     *
+     * @param receives how many
+     * @param bufferBytes the size of each
+     * @param halvings how often that was halved
+     * @return whether they do
+     */
+    public synchronized boolean leavesRoom(int receives, int bufferBytes, int halvings) {
+        long limitBytes = leftBeside(promises.isEmpty() ? 0 : promises.lastKey());
+        long bytes = receives * receivePool.blockBytes(bufferBytes);
+        return reservedBytes + bytes <= limitBytes - (limitBytes >> (halvings + 1));
     }
 
     /**
@@ -429,12 +438,23 @@ public final class MessageBuffers {
         return receivePool.options().maxRegisteredBytes() / SHARE_DIVISOR;
     }
 
-    private static @Nullable RegisteredByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
+    private @Nullable RegisteredByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
         if (capacityBytes > pool.options().maxRegisteredBytes()) {
             // Waiting would never end: this throws, with the reason.
             return pool.allocate(capacityBytes, capacityBytes);
         }
-        return pool.tryAllocate(capacityBytes, capacityBytes);
+        return tryRegistered(pool, capacityBytes);
+    }
+
+    /** The one place where a refusal of the device becomes the want of memory, which is waited out or worked around. */
+    private @Nullable RegisteredByteBuf tryRegistered(RegisteredBufferPool pool, int capacityBytes) {
+        try {
+            return pool.tryAllocate(capacityBytes, capacityBytes);
+        } catch (RdmaException noneNow) {
+            REFUSALS.warn("no memory can be registered now, so what needs it waits or goes another way: "
+                    + noneNow.getMessage());
+            return null;
+        }
     }
 
     /**

@@ -2,15 +2,16 @@ package org.verbena.transport.protocol.receiving;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.util.concurrent.FastThreadLocal;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.RdmaException;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.protocol.memory.HeldByUser;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.FreeList;
 import org.verbena.transport.protocol.state.Lifecycle;
 import org.verbena.transport.protocol.wire.Wire;
 
@@ -30,8 +31,8 @@ public final class Inbox {
      * copied out of it.
      */
     private static final int SCARCE_SEGMENT_DIVISOR = 2;
-    /** Recycled objects that are kept. */
-    private static final int MAX_RECYCLED = 1024;
+
+    private static final FastThreadLocal<FreeList<Inbound>> FREE = FreeList.perLoop();
 
     private final Lifecycle life;
     private final ReceiveWindow window;
@@ -48,8 +49,6 @@ public final class Inbox {
 
     private @Nullable Inbound head;
     private @Nullable Inbound tail;
-    private @Nullable Inbound free;
-    private int freeCount;
     /** Messages in fragments that are not complete, or wait for memory. */
     private final ArrayDeque<Inbound> assembling = new ArrayDeque<>(0);
     /** Their fragments that wait in their receives for memory for all of a message. */
@@ -169,13 +168,9 @@ public final class Inbox {
     }
 
     public Inbound newInbound() {
-        Inbound inbound = free;
+        Inbound inbound = FREE.get().poll();
         if (inbound == null) {
             inbound = new Inbound();
-        } else {
-            free = inbound.next;
-            freeCount--;
-            inbound.next = null;
         }
         inbound.arrivedNanos = clock.getAsLong();
         return inbound;
@@ -183,11 +178,7 @@ public final class Inbox {
 
     public void recycle(Inbound inbound) {
         inbound.reset();
-        if (freeCount < MAX_RECYCLED) {
-            inbound.next = free;
-            free = inbound;
-            freeCount++;
-        }
+        FREE.get().add(inbound);
     }
 
     /** Appends what is delivered next, in its turn and when it is ready. */
@@ -333,11 +324,7 @@ public final class Inbox {
         if (heldByUser.held() + bytes > buffers.shareBytes()) {
             return null;
         }
-        try {
-            return buffers.tryAllocateReceive(bytes);
-        } catch (RdmaException e) {
-            return null; // the limit of locked memory may be reached: no reason to lose the message
-        }
+        return buffers.tryAllocateReceive(bytes);
     }
 
     private void charge(ByteBuf memory, int bytes) {
@@ -357,12 +344,7 @@ public final class Inbox {
         if (heldByUser.held() + bytes > buffers.shareBytes()) {
             return null;
         }
-        ByteBuf memory;
-        try {
-            memory = buffers.tryAllocateStretch(bytes, waiter, heldByUser);
-        } catch (RdmaException e) {
-            return null; // the limit of locked memory may be reached: no reason to lose the stretch
-        }
+        ByteBuf memory = buffers.tryAllocateStretch(bytes, waiter, heldByUser);
         if (memory != null) {
             heldByUser.charge(bytes);
         }
@@ -508,6 +490,11 @@ public final class Inbox {
         if (!stream) {
             memoryless.addFirst(inbound);
         }
+    }
+
+    /** Whether a message waits in the queue for memory. */
+    public boolean isWaitingForMemory() {
+        return waitsForMemory;
     }
 
     private boolean isOverShare() {

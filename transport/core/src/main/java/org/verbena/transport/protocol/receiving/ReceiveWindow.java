@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.Framing;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.memory.HeldByUser;
@@ -42,6 +43,12 @@ public final class ReceiveWindow {
 
     /** A frame that fills more than this part of a short receive shows that the peer needs long ones. */
     private static final int MUCH_OF_SHORT_DIVISOR = 2;
+
+    /**
+     * By default receives are halved while many connections have theirs, so that the memory is enough for ten thousand,
+     * down to this, which is more than a handshake needs.
+     */
+    private static final int LEAST_FITTING_BYTES = 512;
 
     private final MessageOptions options;
     private final Credits credits;
@@ -132,6 +139,9 @@ public final class ReceiveWindow {
         greatestBytes = ownBytes;
         if (isShortAtFirst(capabilities)) {
             ownBytes = capabilities.firstReceiveBytes();
+        } else if (options.receiveBufferBytes() == MessageOptions.DEVICE_DEFAULT && !raw) {
+            ownBytes = fitting(least, ownBytes);
+            greatestBytes = ownBytes;
         }
         firstBytes = ownBytes;
         Receives receives = new Receives(endpoint::postReceive, buffers, depth, ownBytes);
@@ -150,6 +160,16 @@ public final class ReceiveWindow {
         }
     }
 
+    /** The length that so many receives may have beside those of other connections. */
+    private int fitting(int receives, int wantedBytes) {
+        int halvings = 0;
+        while (wantedBytes >> (halvings + 1) >= LEAST_FITTING_BYTES
+                && !buffers.leavesRoom(receives, wantedBytes >> halvings, halvings)) {
+            halvings++;
+        }
+        return wantedBytes >> halvings;
+    }
+
     private boolean isShortAtFirst(EndpointCapabilities capabilities) {
         int bytes = capabilities.firstReceiveBytes();
         return options.framing() == Framing.MESSAGE
@@ -163,9 +183,9 @@ public final class ReceiveWindow {
         return ownBytes < greatestBytes;
     }
 
-    private IllegalStateException noReceives(int count) {
-        return new IllegalStateException("no registered memory for " + count + " receives of " + ownBytes
-                + " bytes: raise the limit of the receive buffers");
+    private RegisteredMemoryExhaustedException noReceives(int count) {
+        return new RegisteredMemoryExhaustedException("no registered memory for " + count + " receives of " + ownBytes
+                + " bytes: raise org.verbena.buffers.maxRegisteredBytes, or the limit of locked memory");
     }
 
     private void prepareShared(SharedReceiveQueue queue) {
@@ -176,7 +196,7 @@ public final class ReceiveWindow {
         SharedReceives found = SharedReceives.of(queue, buffers, ownBytes);
         found.refill();
         if (!found.join(member)) {
-            throw new IllegalStateException(
+            throw new RegisteredMemoryExhaustedException(
                     "no room for one more connection in the " + found + ": make the queue deeper or use more loops");
         }
         joined = true;

@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol.sending;
 
+import io.netty.util.concurrent.FastThreadLocal;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -7,6 +8,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.FreeList;
 import org.verbena.transport.protocol.state.Lifecycle;
 import org.verbena.transport.protocol.state.Peer;
 
@@ -25,8 +27,7 @@ import org.verbena.transport.protocol.state.Peer;
  * being walked.
  */
 public final class Outbox {
-    /** Recycled operations that are kept. */
-    private static final int MAX_RECYCLED = 1024;
+    private static final FastThreadLocal<FreeList<Operation>> FREE = FreeList.perLoop();
 
     private final Lifecycle life;
     private final Peer peer;
@@ -41,8 +42,7 @@ public final class Outbox {
     private @Nullable Operation failedTail;
     private @Nullable Operation outcomesHead;
     private @Nullable Operation outcomesTail;
-    private @Nullable Operation free;
-    private int freeCount;
+    private @Nullable FreeList<Operation> free;
     private int unfinished;
     private long queuedBytes;
     /** This end's half of the stream is closed, or will be when what was sent before has gone. */
@@ -75,19 +75,24 @@ public final class Outbox {
     }
 
     public Operation newOperation(Operation.Kind kind, @Nullable OperationCallback callback, @Nullable Object context) {
-        Operation operation = free;
+        Operation operation = free().poll();
         if (operation == null) {
             operation = new Operation();
-        } else {
-            free = operation.next;
-            freeCount--;
-            operation.next = null;
         }
         operation.kind = kind;
         operation.callback = callback;
         operation.context = context;
         unfinished++;
         return operation;
+    }
+
+    private FreeList<Operation> free() {
+        FreeList<Operation> ofLoop = free;
+        if (ofLoop == null) {
+            ofLoop = FREE.get();
+            free = ofLoop;
+        }
+        return ofLoop;
     }
 
     /** Submits an operation: it waits to be posted, or fails at once if it is invalid or no more are accepted. */
@@ -398,11 +403,7 @@ public final class Outbox {
         Object context = operation.context;
         Throwable failure = operation.failure;
         operation.reset();
-        if (freeCount < MAX_RECYCLED) {
-            operation.next = free;
-            free = operation;
-            freeCount++;
-        }
+        free().add(operation);
         if (callback != null) {
             try {
                 callback.onComplete(context, failure);

@@ -9,6 +9,7 @@ import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.Framing;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.SendCompletion;
 import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.protocol.MessageOptions;
@@ -124,16 +125,9 @@ public final class SendLedger {
         owners = new Work[ring];
         mask = ring - 1;
         if (withHeaders && !prepareHeaders(ring * SLOT_BYTES)) {
-            throw new IllegalStateException("no registered memory for the " + ring * SLOT_BYTES
-                    + " bytes of headers of a connection: raise the limit of the send buffers");
-        }
-    }
-
-    private boolean tryPrepareHeaders(int bytes) {
-        try {
-            return prepareHeaders(bytes);
-        } catch (RdmaException refused) {
-            return false; // by the device, whose limit may be reached: what is sent goes through the ring that there is
+            throw new RegisteredMemoryExhaustedException("no registered memory for the " + ring * SLOT_BYTES
+                    + " bytes of headers of a connection: raise org.verbena.buffers.maxRegisteredBytes, or the limit of"
+                    + " locked memory");
         }
     }
 
@@ -158,7 +152,7 @@ public final class SendLedger {
     private void grow() {
         ByteBuf before = headers;
         if (before != null) {
-            if (!tryPrepareHeaders(greatestRing * SLOT_BYTES)) {
+            if (!prepareHeaders(greatestRing * SLOT_BYTES)) {
                 growFrom = tail + owners.length; // not again at once: asking the device takes a system call
                 return;
             }
@@ -433,9 +427,9 @@ public final class SendLedger {
         if (copiesOut > 0) {
             return null;
         }
-        memory = Unpooled.directBuffer(lengthBytes);
-        stagedCopy = memory;
         try {
+            memory = Unpooled.directBuffer(lengthBytes);
+            stagedCopy = memory;
             RegisteredMemory registration =
                     OperationRegistration.register(memory, 0, lengthBytes, endpoint.memoryDomain(), Set.of());
             if (registration != null) {
@@ -444,8 +438,8 @@ public final class SendLedger {
                 request.buffers().add(registration, 0, lengthBytes);
                 return memory;
             }
-        } catch (RdmaException e) {
-            // The limit of locked memory may be reached: try again later.
+        } catch (RdmaException | OutOfMemoryError noneNow) {
+            // The limit of locked memory may be reached, or that of direct memory: try again later.
         }
         dropStaged();
         return null;
@@ -453,12 +447,7 @@ public final class SendLedger {
 
     /** As {@link #stage}, for a copy without which something can go another way: only memory that is there. */
     public @Nullable ByteBuf tryStage(int lengthBytes) {
-        ByteBuf memory;
-        try {
-            memory = buffers.tryAllocateSend(lengthBytes);
-        } catch (RdmaException refused) {
-            return null; // by the device, whose limit may be reached
-        }
+        ByteBuf memory = buffers.tryAllocateSend(lengthBytes);
         if (memory != null) {
             addStaged(memory, lengthBytes);
         }

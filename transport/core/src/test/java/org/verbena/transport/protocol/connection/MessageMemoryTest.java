@@ -13,7 +13,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
-import org.verbena.transport.ProviderException;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 import org.verbena.transport.protocol.memory.HeldByUser;
@@ -291,24 +290,6 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void failingToLockMemoryForAMessageEndsTheConnection() throws Exception {
-        MessageOptions options = MessageOptions.DEFAULTS
-                .withReceives(8, 16 << 10)
-                .withMaxMessageBytes(1 << 20)
-                .withRendezvousThresholdBytes(Integer.MAX_VALUE);
-        connect(options, options);
-        settle();
-        network.right.domain.refuses = true;
-        left.sendPooled(600_000);
-        left.connection.flush();
-        settle();
-        assertThat(right.inactive).isEqualTo(1);
-        assertThat(right.inactiveCause).isInstanceOf(ProviderException.class);
-        left.checkMemory();
-        right.checkMemory();
-    }
-
-    @Test
     void aMessageIsDeliveredInItsReceiveWhereNoMemoryCanBeLockedToCopyItOut() throws Exception {
         MessageOptions options = MessageOptions.DEFAULTS.withReceives(8, 64 << 10);
         connect(options, options);
@@ -414,32 +395,6 @@ class MessageMemoryTest extends SimulatedPair {
         left.connection.flush();
         settle();
         assertThat(right.kept).as("the first, all the time, and the last").hasSize(2);
-        end();
-    }
-
-    @Test
-    void aDeviceThatRegistersNoMoreIsNoReasonToFailWhatIsSent() throws Exception {
-        connected();
-        network.left.domain.refuses = true;
-        List<ByteBuf> all = new ArrayList<>();
-        for (int bytes = 64 << 10; bytes >= 64; bytes /= 2) {
-            try {
-                while (true) {
-                    all.add(left.sendPool.allocate(bytes));
-                }
-            } catch (ProviderException noMore) {
-                assertThat(all).isNotEmpty();
-            }
-        }
-        for (int i = 0; i < 50; i++) {
-            left.sendHeap(0);
-        }
-        left.connection.flush();
-        settle();
-        assertThat(left.failures).isEmpty();
-        assertThat(right.received).isEqualTo(50);
-        all.forEach(ByteBuf::release);
-        network.left.domain.refuses = false;
         end();
     }
 }
