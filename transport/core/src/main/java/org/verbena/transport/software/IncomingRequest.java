@@ -122,7 +122,7 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
         if (now == null) {
             handOver(loop, endpoint, handler, null);
         } else if (loop.inEventLoop()) {
-            handOver(endpoint, now.channel(), now);
+            endpoint.guarded(() -> handOver(endpoint, now.channel(), now)).run();
         } else {
             SocketChannel channel = now.channel();
             now.unregister();
@@ -132,7 +132,7 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
 
     private void handOver(IoEventLoop loop, E endpoint, EndpointHandler handler, @Nullable SocketChannel channel) {
         try {
-            loop.execute(() -> handOver(endpoint, channel, null));
+            loop.execute(endpoint.guarded(() -> handOver(endpoint, channel, null)));
         } catch (RejectedExecutionException e) {
             // The program has ended the loop: no thread of the endpoint is left that could report its end.
             if (channel != null) {

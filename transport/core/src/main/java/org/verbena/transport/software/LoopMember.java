@@ -2,6 +2,7 @@ package org.verbena.transport.software;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.nio.NioIoHandle;
+import org.slf4j.LoggerFactory;
 
 /** A member of a loop, which ends with it. All methods are called on the loop's thread. */
 public interface LoopMember extends NioIoHandle {
@@ -22,6 +23,11 @@ public interface LoopMember extends NioIoHandle {
 
     /** Time has passed: see {@link SoftwareIoHandler#tick()}. */
     default void onTick() {}
+
+    /** It has thrown in one of these calls; those of the others follow. */
+    default void onFailure(Throwable cause) {
+        LoggerFactory.getLogger(LoopMember.class).error("an error in {}", this, cause);
+    }
 
     /** The loop ends: finish now. */
     void onLoopEnding();

@@ -523,6 +523,34 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         turn();
     }
 
+    /**
+     * As a task of the loop that sets the connection up: whatever it throws ends the connection, since nobody else would
+     * report it.
+     *
+     * @param step to run
+     * @return what runs it
+     */
+    public final Runnable guarded(Runnable step) {
+        return () -> {
+            try {
+                step.run();
+            } catch (Throwable t) {
+                endNow(setupFailure(t));
+            }
+        };
+    }
+
+    /** The cause of a connection that did not come up. */
+    public final ConnectionException setupFailure(Throwable why) {
+        return new ConnectionException(
+                (initiator ? "connecting to " : "accepting from ") + remoteAddress + ": " + why(why), why);
+    }
+
+    /** What it says about itself: that of an Error may be nothing. */
+    static String why(Throwable thrown) {
+        return thrown instanceof Error ? thrown.toString() : String.valueOf(thrown.getMessage());
+    }
+
     /** Handles an unexpected throwable. */
     public final void onFailure(Throwable thrown) {
         LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
@@ -530,6 +558,9 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         if (failed) {
             // The end of the connection failed as well, and would fail again without end.
             closeSocketNow();
+            if (state != State.CLOSED) {
+                becomeClosed();
+            }
             return;
         }
         failed = true;
@@ -550,8 +581,17 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         leavePeer();
         reports.reportRest();
         reports.endBatch();
+        becomeClosed();
+    }
+
+    /** Whatever fails here, the handler is called. */
+    private void becomeClosed() {
         state = State.CLOSED;
-        release();
+        try {
+            release();
+        } catch (Throwable t) {
+            LOG.error("releasing what the connection with {} had", remoteAddress, t);
+        }
         try {
             handler.onDisconnected(this, outcome().cause());
         } catch (Throwable t) {

@@ -202,10 +202,10 @@ public abstract class SoftwareIoHandler implements IoHandler {
 
     private void onTick(IoEventLoop loop) {
         nextTick = null;
-        passTick();
         if (!members.isEmpty()) {
             watch(loop);
         }
+        passTick();
     }
 
     /** Lets time pass: called by the loop, and by tests that control the time. */
@@ -213,7 +213,12 @@ public abstract class SoftwareIoHandler implements IoHandler {
         tick++;
         for (int i = members.size() - 1; i >= 0; i--) {
             if (i < members.size()) {
-                members.get(i).onTick();
+                LoopMember member = members.get(i);
+                try {
+                    member.onTick();
+                } catch (Throwable t) {
+                    member.onFailure(t); // and time passes for the others
+                }
             }
         }
     }
@@ -287,7 +292,11 @@ public abstract class SoftwareIoHandler implements IoHandler {
         onLoopEnding();
         while (!members.isEmpty()) {
             LoopMember member = members.getLast();
-            member.onLoopEnding();
+            try {
+                member.onLoopEnding();
+            } catch (Throwable t) {
+                member.onFailure(t);
+            }
             if (isMember(member)) {
                 member.closeNow();
                 remove(member);

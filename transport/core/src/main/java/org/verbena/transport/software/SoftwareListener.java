@@ -92,8 +92,8 @@ public abstract class SoftwareListener implements Listener, LoopMember {
         try {
             localAddress = openChannel();
             register();
-        } catch (IOException | RuntimeException e) {
-            end(new ConnectionException("listening on " + wanted + ": " + e.getMessage() + hint(e), e));
+        } catch (Throwable e) {
+            end(new ConnectionException("listening on " + wanted + ": " + SoftwareEndpoint.why(e) + hint(e), e));
             return;
         }
         try {
@@ -140,19 +140,19 @@ public abstract class SoftwareListener implements Listener, LoopMember {
                 loopHandler.remove(this);
                 register();
                 acceptMore(true);
-            } catch (IOException | RuntimeException e) {
+            } catch (Throwable e) {
                 onReopenFailure(e);
             }
         });
     }
 
     /** It could not be {@linkplain #reopen opened once more}. */
-    protected void onReopenFailure(Exception why) {
+    protected void onReopenFailure(Throwable why) {
         LOG.warn("{} cannot be opened again", this, why);
     }
 
     /** Java has one exception for several reasons, whose texts are the operating system's, in whatever language. */
-    private String hint(Exception refused) {
+    private String hint(Throwable refused) {
         if (!(refused instanceof BindException)) {
             return "";
         }
@@ -196,13 +196,18 @@ public abstract class SoftwareListener implements Listener, LoopMember {
             }
         } catch (IOException e) {
             if (!makesRoom(e)) {
-                acceptMore(false);
-                pause = loop.schedule(() -> acceptMore(true), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
+                pause();
             }
         } catch (RuntimeException | Error e) {
             // Also classes that cannot be loaded while the process has no descriptors left.
             LOG.error("accepting on {}", localAddress, e);
+            pause();
         }
+    }
+
+    private void pause() {
+        pause = loop.schedule(() -> acceptMore(true), PAUSE_MILLIS, TimeUnit.MILLISECONDS); // first: it may fail
+        acceptMore(false);
     }
 
     /** Gives a complete request to the user; false if the listener is closed. */
@@ -246,9 +251,13 @@ public abstract class SoftwareListener implements Listener, LoopMember {
         if (closed) {
             return;
         }
-        closeNow();
-        closeUnfinished();
         endCause = cause;
+        try {
+            closeNow();
+            closeUnfinished();
+        } catch (Throwable t) {
+            LOG.warn("closing {}", this, t);
+        }
         SoftwareIoHandler loopHandler = io;
         if (loopHandler == null) {
             reportClosed();

@@ -70,7 +70,7 @@ public final class SoftwareReceiveQueue implements SharedReceiveQueue {
         if (attachment instanceof AutoCloseable closeable) {
             try {
                 closeable.close();
-            } catch (Exception e) {
+            } catch (Throwable e) {
                 LOG.warn("closing the owner of the shared receives", e);
             }
         }

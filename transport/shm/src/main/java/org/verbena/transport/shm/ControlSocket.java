@@ -184,6 +184,11 @@ final class ControlSocket extends LoopSocket {
     }
 
     @Override
+    public void onFailure(Throwable cause) {
+        owner.onFailure(cause);
+    }
+
+    @Override
     public void onLoopEnding() {
         if (lastMoment == null) {
             owner.onLoopEnding();

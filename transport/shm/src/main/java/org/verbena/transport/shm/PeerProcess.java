@@ -1,6 +1,5 @@
 package org.verbena.transport.shm;
 
-import io.netty.util.concurrent.GlobalEventExecutor;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -98,7 +97,12 @@ final class PeerProcess {
             }
         }
         if (!unused.isEmpty()) {
-            GlobalEventExecutor.INSTANCE.execute(() -> unused.forEach(MappedMemory::unmap));
+            Runnable task = () -> unused.forEach(MappedMemory::unmap);
+            try {
+                Thread.ofPlatform().daemon().name("verbena-unmap").start(task);
+            } catch (Throwable noThread) {
+                task.run();
+            }
         }
     }
 

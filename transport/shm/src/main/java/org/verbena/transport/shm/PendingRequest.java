@@ -45,7 +45,7 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
             made.begin();
             startTimeout();
             onReadable();
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             drop(e.toString());
         }
     }

@@ -98,7 +98,7 @@ final class ShmListener extends SoftwareListener {
     }
 
     @Override
-    protected void onReopenFailure(Exception why) {
+    protected void onReopenFailure(Throwable why) {
         context.local().warn(this + " is not to be found, and cannot be yet: " + why.getMessage());
     }
 
@@ -162,7 +162,7 @@ final class ShmListener extends SoftwareListener {
             accepted.configureBlocking(false);
         } catch (IOException | RuntimeException e) {
             LOG.debug("a connection to {} ended immediately", localAddress(), e);
-            accepted.close();
+            LoopSocket.closeQuietly(accepted);
             return;
         }
         makeRoom();

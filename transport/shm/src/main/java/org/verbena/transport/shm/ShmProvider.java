@@ -79,7 +79,7 @@ public final class ShmProvider implements RdmaProvider {
         try {
             SocketDirectory.open(context.options().directory());
             return null;
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             return e;
         }
     }
@@ -115,7 +115,7 @@ public final class ShmProvider implements RdmaProvider {
         }
         try {
             return SocketDirectory.open(context.options().directory()).find(remoteAddress) != null;
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             return false;
         }
     }
@@ -196,7 +196,7 @@ public final class ShmProvider implements RdmaProvider {
             EndpointHandler handler,
             @Nullable ShmBinding bound) {
         ShmEndpoint made = new ShmEndpoint(loop, context, options, handler, remoteAddress, true);
-        loop.execute(() -> made.setup().connect(bound));
+        loop.execute(made.guarded(() -> made.setup().connect(bound)));
         return made;
     }
 

@@ -131,8 +131,8 @@ final class ShmSetup {
                     return;
                 }
             }
-        } catch (IOException | RuntimeException e) {
-            endpoint.endNow(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
+        } catch (Throwable e) {
+            endpoint.endNow(endpoint.setupFailure(e));
             return;
         }
         endpoint.beginTurn();
@@ -155,7 +155,7 @@ final class ShmSetup {
             made.register();
             endpoint.setSocket(made);
             return made;
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             LoopSocket.closeQuietly(channel);
             throw e;
         }
@@ -228,7 +228,7 @@ final class ShmSetup {
             }
             reply = new Handshake.Reader();
         } catch (IOException e) {
-            endpoint.fail(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
+            endpoint.fail(endpoint.setupFailure(e));
         }
     }
 
@@ -248,7 +248,7 @@ final class ShmSetup {
                 throw new IOException("the peer closed the connection without an answer");
             }
         } catch (IOException e) {
-            endpoint.fail(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
+            endpoint.fail(endpoint.setupFailure(e));
         } catch (RuntimeException | Error e) {
             endpoint.fail(e);
         }
@@ -364,9 +364,9 @@ final class ShmSetup {
             } else {
                 made.setOwner(endpoint);
             }
-        } catch (IOException | RuntimeException e) {
+        } catch (Throwable e) {
             LoopSocket.closeQuietly(channel);
-            endpoint.endNow(new ConnectionException("accepting from " + remoteAddress + ": " + e.getMessage(), e));
+            endpoint.endNow(endpoint.setupFailure(e));
             return;
         }
         endpoint.setSocket(made);

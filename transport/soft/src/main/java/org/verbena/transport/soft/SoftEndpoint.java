@@ -122,7 +122,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         MpaNegotiation.checkPrivateData(options, false);
         MpaNegotiation.checkTransport(options);
         SoftEndpoint made = new SoftEndpoint(loop, context, options, handler, remoteAddress, true);
-        loop.execute(() -> made.connect(bound));
+        loop.execute(made.guarded(() -> made.connect(bound)));
         return made;
     }
 

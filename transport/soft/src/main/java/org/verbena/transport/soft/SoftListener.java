@@ -144,7 +144,10 @@ final class SoftListener extends SoftwareListener {
         } catch (IOException | RuntimeException e) {
             // The peer has left before it was accepted.
             LOG.debug("a connection to {} ended immediately", localAddress(), e);
-            accepted.close();
+            LoopSocket.closeQuietly(accepted);
+        } catch (Error e) {
+            LoopSocket.closeQuietly(accepted);
+            throw e;
         }
     }
 

@@ -84,15 +84,11 @@ final class SoftSetup {
             } else if (endpoint.isComingUp()) {
                 made.await(NioIoOps.CONNECT);
             }
-        } catch (IOException | RuntimeException e) {
+        } catch (Throwable e) {
             if (made == null && channel != null) {
-                try {
-                    channel.close();
-                } catch (IOException closing) {
-                    e.addSuppressed(closing);
-                }
+                LoopSocket.closeQuietly(channel);
             }
-            endpoint.endNow(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
+            endpoint.endNow(endpoint.setupFailure(e));
         }
     }
 
@@ -150,7 +146,7 @@ final class SoftSetup {
         try {
             onTcpConnected(socket);
         } catch (IOException e) {
-            endpoint.endNow(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
+            endpoint.endNow(endpoint.setupFailure(e));
         }
     }
 
@@ -273,14 +269,14 @@ final class SoftSetup {
                 reply(made, from);
             }
             endpoint.leaveTurn();
-        } catch (IOException | RuntimeException e) {
+        } catch (Throwable e) {
             if (made == null) {
                 LoopSocket.closeQuietly(channel);
             }
             if (e instanceof IOException) {
                 endpoint.outcome().reset();
             }
-            endpoint.endNow(new ConnectionException("accepting from " + remoteAddress + ": " + e.getMessage(), e));
+            endpoint.endNow(endpoint.setupFailure(e));
         }
     }
 

@@ -97,20 +97,17 @@ final class SoftSocket extends LoopSocket {
 
     @Override
     public void onTick() {
-        try {
-            owner.onTick();
-        } catch (Throwable t) {
-            owner.onFailure(t);
-        }
+        owner.onTick();
     }
 
     @Override
     public void onLoopEnding() {
-        try {
-            owner.onLoopEnding();
-        } catch (Throwable t) {
-            owner.onFailure(t);
-        }
+        owner.onLoopEnding();
+    }
+
+    @Override
+    public void onFailure(Throwable cause) {
+        owner.onFailure(cause);
     }
 
     @Override
