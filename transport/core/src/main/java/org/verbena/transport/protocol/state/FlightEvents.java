@@ -46,7 +46,7 @@ public final class FlightEvents {
     }
 
     /** Whether events can be recorded: where nobody has begun to record, not before their classes are loaded. */
-    private static boolean isReady() {
+    static boolean isReady() {
         return LOADING.isDone() || FlightRecorder.isInitialized();
     }
 

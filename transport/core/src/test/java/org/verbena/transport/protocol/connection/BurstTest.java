@@ -62,7 +62,8 @@ class BurstTest {
     @Test
     void connectionsByDefaultAreNotBoundedByReceivesThatLieEmpty() throws Exception {
         Device device = new Device(false, 16, 16, 4, 4, 64, 4, 0).withReceives(64 << 10, 0);
-        Crowd crowd = new Crowd(new Random(3), device, device, MessageOptions.DEFAULTS, 64 << 20, 8 << 20);
+        MessageOptions options = MessageOptions.DEFAULTS.withMaxMessageBytes(1 << 20);
+        Crowd crowd = new Crowd(new Random(3), device, device, options, 64 << 20, 8 << 20);
         for (int i = 0; i < 100; i++) { // 32 had all that receives may take
             crowd.add();
             crowd.settle();

@@ -6,6 +6,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.ChildJvm;
+import org.verbena.transport.spi.Patience;
 
 /** In a JVM of its own, in which nothing is loaded. */
 @Timeout(240)
@@ -23,6 +24,7 @@ class FlightEventsLoadingTest {
             if (FlightEvents.beginConnect() != null) {
                 throw new AssertionError("nobody records");
             }
+            Patience.until("the events are loaded", FlightEvents::isReady);
             System.out.println("loaded by " + FlightEvents.Prototypes.LOADER.getName());
         }
     }
