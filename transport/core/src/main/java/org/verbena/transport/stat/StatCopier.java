@@ -87,17 +87,21 @@ final class StatCopier {
             directory.sweep();
             open(directory, pid);
             Runtime.getRuntime().addShutdownHook(new Thread(this::close, "verbena-stat-remove"));
-        } catch (IOException | RuntimeException refused) {
+        } catch (Throwable refused) {
             LOG.info("verbena stat will not see this process: {}", refused.toString());
             close();
             return;
         }
-        try {
-            copyUntilClosed();
-        } catch (IOException | RuntimeException failed) {
-            if (!closed) {
-                LOG.warn("verbena stat does not see this process any more: {}", failed.toString());
-                close();
+        while (!closed) {
+            try {
+                copyUntilClosed();
+            } catch (OutOfMemoryError forNow) {
+                LOG.debug("figures for verbena stat are late", forNow);
+            } catch (Throwable failed) {
+                if (!closed) {
+                    LOG.warn("verbena stat does not see this process any more: {}", failed.toString());
+                    close();
+                }
             }
         }
     }
@@ -108,6 +112,7 @@ final class StatCopier {
             quiet = copy() ? 0 : quiet + 1;
             if (quiet >= QUIET_ROUNDS) {
                 asleep = true;
+                VarHandle.fullFence();
                 if (copy()) { // in this order: what changes from now on wakes
                     asleep = false;
                 }
@@ -120,8 +125,9 @@ final class StatCopier {
         }
     }
 
-    /** Something changes. A load, unless the thread sleeps. */
+    /** Something has changed. */
     void wake() {
+        VarHandle.fullFence(); // the change is stored before this is read: the thread sets it, and looks once more
         if (asleep) {
             asleep = false;
             LockSupport.unpark(thread);
@@ -130,8 +136,7 @@ final class StatCopier {
 
     /** Makes the file with its present content. The magic is written last. */
     void open(StatDirectory directory, long pid) throws IOException {
-        Path made = directory.fileOf(pid);
-        channel = createAlone(directory, made, pid);
+        Path made = createAlone(directory, pid);
         key = keyOf(made);
         path = made;
         MemorySegment.copy(live, 0, written, 0, live.byteSize());
@@ -144,18 +149,32 @@ final class StatCopier {
                 .fileKey();
     }
 
-    private static FileChannel createAlone(StatDirectory directory, Path path, long pid) throws IOException {
-        try {
-            return directory.create(path);
-        } catch (FileAlreadyExistsException before) {
-            if (isOfThisProcess(path, pid)) {
-                throw new IOException(
-                        path + " has the figures of the Verbena that another class loader of this process has loaded",
-                        before);
+    /**
+     * Makes and locks the file. Where a process of another PID namespace has the name, which is this process's number,
+     * it is one that no process has.
+     */
+    private Path createAlone(StatDirectory directory, long pid) throws IOException {
+        long number = pid;
+        while (true) {
+            Path made = directory.fileOf(number);
+            try {
+                FileChannel opened = directory.create(made);
+                channel = opened;
+                opened.tryLock(); // until it is closed, or this process ends
+                return made;
+            } catch (FileAlreadyExistsException before) {
+                if (isOfThisProcess(made, pid)) {
+                    throw new IOException(
+                            made + " has the figures of the Verbena that another class loader of this process has"
+                                    + " loaded",
+                            before);
+                }
+                if (StatDirectory.isLocked(made)) {
+                    number += StatDirectory.BEYOND_PIDS;
+                } else {
+                    Files.deleteIfExists(made); // left by an earlier process with the same number
+                }
             }
-            // Left by an earlier process with the same number.
-            Files.delete(path);
-            return directory.create(path);
         }
     }
 

@@ -2,6 +2,7 @@ package org.verbena.transport.stat;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -23,7 +24,8 @@ import org.verbena.transport.system.UserDirectory;
 /**
  * Where a user's processes have their files of counters: {@code $XDG_RUNTIME_DIR/verbena}, or, if that is not set or is
  * another user's, {@code verbena-UID} in {@code java.io.tmpdir}. The directory has mode 0700 and each file, named after
- * its process's number, 0600. Any thread.
+ * its process's number, 0600. A process locks its file, which shows that it is there to processes of other PID
+ * namespaces, whose numbers mean nothing to each other. Any thread.
  */
 public final class StatDirectory {
     private static final Logger LOG = LoggerFactory.getLogger(StatDirectory.class);
@@ -35,6 +37,9 @@ public final class StatDirectory {
 
     /** A process's number. */
     private static final Pattern NAME = Pattern.compile("[1-9][0-9]{0,9}");
+
+    /** Added to the number of a process whose name is taken by one of another PID namespace: no PID is as large. */
+    static final long BEYOND_PIDS = 10_000_000;
 
     private final Path path;
     private final boolean isOwn;
@@ -171,6 +176,19 @@ public final class StatDirectory {
         } catch (IOException unreadable) {
             LOG.trace("{} does not say when its process began", fileOf(pid), unreadable);
         }
-        return start.isAlive(pid);
+        // In this order: to close a file that this process has locked would unlock it.
+        return start.isAlive(pid) || isLocked(fileOf(pid));
+    }
+
+    /** Whether the process that made a file holds its lock; false where files cannot be locked. */
+    static boolean isLocked(Path file) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+            return channel.tryLock() == null;
+        } catch (OverlappingFileLockException ofThisProcess) {
+            return true;
+        } catch (IOException unknown) {
+            LOG.trace("{} cannot be locked", file, unknown);
+            return false;
+        }
     }
 }

@@ -78,7 +78,7 @@ public final class StatFile {
                 own.copier.start(StatDirectory.ofUser(), pid);
                 made = own;
                 return own;
-            } catch (RuntimeException refused) {
+            } catch (Throwable refused) {
                 LOG.info("verbena stat will not see this process: {}", refused.toString());
                 return null;
             }

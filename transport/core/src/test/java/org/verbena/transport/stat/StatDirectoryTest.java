@@ -7,12 +7,16 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.verbena.transport.spi.ChildJvm;
 
 /** Whose directory it is, who may read it, and what is left in it. */
 @Timeout(240)
@@ -118,6 +122,7 @@ class StatDirectoryTest {
                 .as("this system does not say when a process began")
                 .isPositive();
         numbers.putLong(ticks, numbers.getLong(ticks) - 1);
+        Files.delete(file); // which this process has locked
         Files.write(file, bytes);
         assertThat(directory.sweep()).isEqualTo(1);
         assertThat(file).doesNotExist();
@@ -130,5 +135,48 @@ class StatDirectoryTest {
         assertThat(directory.sweep()).isZero();
         StatFile.create(directory, 1); // and takes the place of what an earlier process left
         assertThat(StatReader.read(directory.fileOf(PID)).pid()).isEqualTo(PID);
+    }
+
+    /** A process of another PID namespace: its number is not that of any process here. */
+    static final class Elsewhere {
+        private Elsewhere() {}
+
+        public static void main(String... arguments) throws IOException {
+            try (FileChannel channel = FileChannel.open(Path.of(arguments[0]), StandardOpenOption.WRITE)) {
+                System.out.println(channel.tryLock() == null ? "not locked" : "locked");
+                int end = System.in.read();
+                System.out.println(end);
+            }
+        }
+    }
+
+    @Test
+    void theFileOfAProcessOfAnotherNamespaceStaysAsLongAsItIsLocked() throws Exception {
+        StatDirectory directory = prepared();
+        long nobody = 4_194_305; // beyond the largest number of a process
+        Files.writeString(directory.fileOf(nobody), "written elsewhere");
+        Files.writeString(directory.fileOf(PID), "that one has this process's number");
+        Process other = start(directory.fileOf(nobody));
+        Process namesake = start(directory.fileOf(PID));
+        try {
+            assertThat(directory.sweep()).isZero();
+            StatFile.create(directory, 1).copy();
+            assertThat(directory.pids()).containsExactly(PID, nobody, PID + StatDirectory.BEYOND_PIDS);
+        } finally {
+            for (Process each : List.of(other, namesake)) {
+                each.getOutputStream().close();
+                each.waitFor();
+            }
+        }
+        assertThat(directory.sweep()).isPositive();
+        assertThat(directory.pids()).doesNotContain(nobody);
+    }
+
+    private static Process start(Path file) throws IOException {
+        Process started = new ProcessBuilder(ChildJvm.command(List.of(), Elsewhere.class, file.toString()))
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        assertThat(started.inputReader().readLine()).isEqualTo("locked");
+        return started;
     }
 }
