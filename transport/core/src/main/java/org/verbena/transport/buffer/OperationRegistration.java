@@ -44,7 +44,7 @@ public final class OperationRegistration {
                     + " are not at least a byte of a buffer of " + buffer.capacity());
         }
         return buffer.hasMemoryAddress()
-                ? register(buffer, segmentOf(buffer.memoryAddress() + index, lengthBytes), domain, access)
+                ? register(buffer, segmentOf(buffer.nioBuffer(index, lengthBytes)), domain, access)
                 : null;
     }
 
@@ -79,7 +79,7 @@ public final class OperationRegistration {
                 if (!part.isDirect() || sges.size() == maxSges) {
                     return List.of();
                 }
-                sges.add(segmentOf(MemorySegment.ofBuffer(part).address(), part.remaining()));
+                sges.add(segmentOf(part));
             }
         }
         List<RegisteredMemory> regions = new ArrayList<>(sges.size());
@@ -109,9 +109,15 @@ public final class OperationRegistration {
         return region;
     }
 
-    /** The reference on the buffer keeps the memory alive; the segment's own scope never ends. */
+    /**
+     * The reference on the buffer keeps its memory alive, unless that is of an arena that the user closes, as then the
+     * segment shows. One that is confined to the user's thread cannot be used here but by its address.
+     */
     @SuppressWarnings("restricted")
-    private static MemorySegment segmentOf(long address, int lengthBytes) {
-        return MemorySegment.ofAddress(address).reinterpret(lengthBytes);
+    private static MemorySegment segmentOf(ByteBuffer part) {
+        MemorySegment segment = MemorySegment.ofBuffer(part);
+        return segment.isAccessibleBy(Thread.currentThread()) && !segment.isReadOnly()
+                ? segment
+                : MemorySegment.ofAddress(segment.address()).reinterpret(segment.byteSize());
     }
 }

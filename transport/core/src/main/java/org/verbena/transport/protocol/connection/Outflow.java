@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol.connection;
 
+import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.framing.Framer;
 import org.verbena.transport.protocol.framing.RawFramer;
@@ -7,6 +8,7 @@ import org.verbena.transport.protocol.sending.Obstacle;
 import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.sending.Outbox;
 import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.sending.SendMemory;
 import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.state.FlightEvents;
 import org.verbena.transport.protocol.state.Peer;
@@ -132,9 +134,14 @@ final class Outflow {
         if (ledger.free(endpoint) <= reserved) {
             return Obstacle.SLOT;
         }
-        return operation.kind == Operation.Kind.MESSAGE
-                ? framer.post(endpoint, operation)
-                : oneSided.post(endpoint, operation);
+        if (operation.kind != Operation.Kind.MESSAGE) {
+            return oneSided.post(endpoint, operation);
+        }
+        ByteBuf message = operation.message;
+        if (message != null) {
+            SendMemory.requireAlive(message);
+        }
+        return framer.post(endpoint, operation);
     }
 
     /** The connection has ended: no operation waits any more. */

@@ -1,6 +1,9 @@
 package org.verbena.transport.protocol.sending;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -151,6 +154,27 @@ public final class SendMemory {
             operation.pieceRegistrations.addAll(more);
         }
         return true;
+    }
+
+    /**
+     * Refuses memory of an arena that is closed. Netty and the kernel are given addresses, and would send what was freed
+     * or end the process.
+     *
+     * @throws IllegalStateException it is closed
+     */
+    public static void requireAlive(ByteBuf memory) {
+        if (memory instanceof CompositeByteBuf composite) {
+            for (int i = 0; i < composite.numComponents(); i++) {
+                requireAlive(composite.internalComponent(i));
+            }
+        } else if (memory.isDirect()
+                && memory.alloc() instanceof UnpooledByteBufAllocator // only that wraps memory of others
+                && !MemorySegment.ofBuffer(memory.nioBuffer(memory.readerIndex(), 0))
+                        .scope()
+                        .isAlive()) {
+            throw new IllegalStateException(
+                    "the arena of a message's memory was closed before it was sent: close it when the send is done");
+        }
     }
 
     /** Stages a copy of the message's next bytes; false if there is no memory for it now. */
