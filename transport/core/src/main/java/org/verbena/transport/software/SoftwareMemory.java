@@ -2,8 +2,7 @@ package org.verbena.transport.software;
 
 import io.netty.util.concurrent.FastThreadLocalThread;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
@@ -42,7 +41,7 @@ public final class SoftwareMemory extends RegisteredMemory {
     private volatile int visits;
 
     /** What opened it to a peer; guarded by this. */
-    private @Nullable List<DirectAccess> opened;
+    private @Nullable Set<DirectAccess> opened;
 
     /** Whether a peer's send has taken back the key. Written by that connection's loop, read by all. */
     private volatile boolean invalidated;
@@ -93,7 +92,7 @@ public final class SoftwareMemory extends RegisteredMemory {
             Thread.onSpinWait();
             inside = visits;
         }
-        List<DirectAccess> from = withdraw();
+        Set<DirectAccess> from = withdraw();
         domain.forget(this);
         if (owner != null) {
             owner.forget(this);
@@ -127,9 +126,9 @@ public final class SoftwareMemory extends RegisteredMemory {
             return;
         }
         synchronized (this) {
-            List<DirectAccess> before = opened;
+            Set<DirectAccess> before = opened;
             if (isOpenToPeers() && (before == null || !before.contains(by)) && by.publish(this)) {
-                List<DirectAccess> after = before == null ? new ArrayList<>(1) : before;
+                Set<DirectAccess> after = before == null ? new HashSet<>(2) : before; // a server's have thousands
                 after.add(by);
                 opened = after;
             }
@@ -138,21 +137,21 @@ public final class SoftwareMemory extends RegisteredMemory {
 
     /** The connection that it was opened to has ended. */
     public synchronized void forget(DirectAccess by) {
-        List<DirectAccess> from = opened;
+        Set<DirectAccess> from = opened;
         if (from != null) {
             from.remove(by);
         }
     }
 
     /** Closes it to the peers that it was opened to; returns these. */
-    private List<DirectAccess> withdraw() {
-        List<DirectAccess> from;
+    private Set<DirectAccess> withdraw() {
+        Set<DirectAccess> from;
         synchronized (this) {
             from = opened;
             opened = null;
         }
         if (from == null) {
-            return List.of();
+            return Set.of();
         }
         from.forEach(by -> by.withdraw(this));
         return from;

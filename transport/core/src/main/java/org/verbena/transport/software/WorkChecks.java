@@ -94,7 +94,7 @@ public final class WorkChecks {
     }
 
     private static UnsupportedOperationException unsupported(Object peer, String what) {
-        return new UnsupportedOperationException("the peer " + peer + " is not known to support " + what + " ");
+        return new UnsupportedOperationException("the peer " + peer + " is not known to support " + what);
     }
 
     private static void checkSges(SoftwareDomain domain, int maxSges, ScatterGatherList buffers, boolean written) {

@@ -24,6 +24,9 @@ import org.verbena.transport.software.SoftwareIoHandler;
 final class ControlSocket extends LoopSocket {
     private static final Logger LOG = LoggerFactory.getLogger(ControlSocket.class);
 
+    /** More than a connection has files and doorbells to say: a peer that leaves so much unread reads nothing. */
+    private static final int MAX_UNSENT = 16_384;
+
     private Owner owner;
 
     /** How long a peer that does not read may keep a socket open that this side is done with. */
@@ -42,6 +45,9 @@ final class ControlSocket extends LoopSocket {
 
         /** Bytes have come after this side was done with the socket, or may go unread with it: it closes then. */
         default void onLateBytes() {}
+
+        /** The peer does not read this socket. */
+        default void onUnread() {}
 
         /** Something was thrown. */
         void onFailure(Throwable cause);
@@ -86,7 +92,11 @@ final class ControlSocket extends LoopSocket {
     void send(ByteBuffer bytes) {
         ArrayDeque<ByteBuffer> waiting = unsent;
         if (waiting != null) {
-            waiting.add(bytes);
+            if (waiting.size() < MAX_UNSENT) {
+                waiting.add(bytes);
+            } else {
+                owner.onUnread();
+            }
         } else if (!write(bytes)) {
             waiting = new ArrayDeque<>();
             waiting.add(bytes);

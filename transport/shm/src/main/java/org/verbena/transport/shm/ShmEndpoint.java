@@ -460,6 +460,11 @@ final class ShmEndpoint extends SoftwareEndpoint
     // Events of the socket.
 
     @Override
+    public void onUnread() {
+        fail(new ConnectionException("the peer " + remoteAddress + " does not read what it is sent beside its ring"));
+    }
+
+    @Override
     public void onReadable() throws IOException {
         // The peer takes the loop for woken by anything that it has written here, whatever becomes of this connection.
         wakeDoorbell();

@@ -107,7 +107,9 @@ final class ShmIoHandler extends SoftwareIoHandler {
             handled += found;
             if (found > 0) {
                 next.idlePolls = 0;
-            } else if (++next.idlePolls > IDLE_POLLS && awake.size() > FEW && next.isAwake()) {
+            } else if (next.idlePolls < IDLE_POLLS) {
+                next.idlePolls++;
+            } else if (awake.size() > FEW && next.isAwake()) {
                 fallAsleep(next);
             }
         }
