@@ -85,6 +85,9 @@ public final class MessageBuffers {
     /** Bytes of messages outside the pool. */
     private final AtomicLong plainBytes = new AtomicLong();
 
+    /** Why the device registered no more when it was last asked; null if it did. */
+    private volatile @Nullable RdmaException lastRefusal;
+
     /** The JVM has refused direct memory once. It may do so again, and never reports that others have freed some. */
     private volatile boolean hasLackedDirect;
 
@@ -438,6 +441,20 @@ public final class MessageBuffers {
         return receivePool.options().maxRegisteredBytes() / SHARE_DIVISOR;
     }
 
+    /**
+     * Why there is no memory for what cannot wait.
+     *
+     * @param what needs it
+     * @return the exception to throw, which names what to change
+     */
+    public RegisteredMemoryExhaustedException exhausted(String what) {
+        RdmaException refusal = lastRefusal;
+        String text = "no registered memory for " + what + ": ";
+        return refusal == null
+                ? new RegisteredMemoryExhaustedException(text + "raise org.verbena.buffers.maxRegisteredBytes")
+                : new RegisteredMemoryExhaustedException(text + refusal.getMessage(), refusal);
+    }
+
     private @Nullable RegisteredByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
         if (capacityBytes > pool.options().maxRegisteredBytes()) {
             // Waiting would never end: this throws, with the reason.
@@ -449,8 +466,13 @@ public final class MessageBuffers {
     /** The one place where a refusal of the device becomes the want of memory, which is waited out or worked around. */
     private @Nullable RegisteredByteBuf tryRegistered(RegisteredBufferPool pool, int capacityBytes) {
         try {
-            return pool.tryAllocate(capacityBytes, capacityBytes);
+            RegisteredByteBuf buffer = pool.tryAllocate(capacityBytes, capacityBytes);
+            if (lastRefusal != null && buffer != null) {
+                lastRefusal = null;
+            }
+            return buffer;
         } catch (RdmaException noneNow) {
+            lastRefusal = noneNow;
             REFUSALS.warn("no memory can be registered now, so what needs it waits or goes another way: "
                     + noneNow.getMessage());
             return null;

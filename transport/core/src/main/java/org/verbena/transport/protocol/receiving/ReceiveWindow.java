@@ -184,8 +184,7 @@ public final class ReceiveWindow {
     }
 
     private RegisteredMemoryExhaustedException noReceives(int count) {
-        return new RegisteredMemoryExhaustedException("no registered memory for " + count + " receives of " + ownBytes
-                + " bytes: raise org.verbena.buffers.maxRegisteredBytes, or the limit of locked memory");
+        return buffers.exhausted(count + " receives of " + ownBytes + " bytes");
     }
 
     private void prepareShared(SharedReceiveQueue queue) {

@@ -9,7 +9,6 @@ import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.Framing;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.SendCompletion;
 import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.protocol.MessageOptions;
@@ -125,9 +124,7 @@ public final class SendLedger {
         owners = new Work[ring];
         mask = ring - 1;
         if (withHeaders && !prepareHeaders(ring * SLOT_BYTES)) {
-            throw new RegisteredMemoryExhaustedException("no registered memory for the " + ring * SLOT_BYTES
-                    + " bytes of headers of a connection: raise org.verbena.buffers.maxRegisteredBytes, or the limit of"
-                    + " locked memory");
+            throw memory.exhausted("the " + ring * SLOT_BYTES + " bytes of headers of a connection");
         }
     }
 
