@@ -19,7 +19,8 @@ import org.verbena.transport.protocol.state.Peer;
 import org.verbena.transport.protocol.wire.Credits;
 
 /**
- * What a peer must do in time: answer HELLO, CLOSE and PING, and finish a message whose memory others wait for. Also
+ * What a peer must do in time: answer HELLO, CLOSE and PING, finish a message whose memory others wait for, and return
+ * grants of shared receives that others wait for, or use them. Also
  * when the connection must be called next. Times are of {@link System#nanoTime()}, so they are compared by their
  * difference; {@link #NONE} is no time.
  */
@@ -62,6 +63,7 @@ final class Timeouts {
     private long closeNanos = NONE;
     private long retryNanos = NONE;
     private long messageNanos = NONE;
+    private long returnNanos = NONE;
     private long silentSinceNanos;
     /** When the silent peer was last pinged. */
     private long pingedNanos;
@@ -119,7 +121,7 @@ final class Timeouts {
         } else if (watchesSilence) {
             nanos = silenceNanos();
         }
-        return sooner(nanos, sooner(retryNanos, messageNanos));
+        return sooner(sooner(nanos, returnNanos), sooner(retryNanos, messageNanos));
     }
 
     /**
@@ -148,6 +150,11 @@ final class Timeouts {
         if (watchMessage(inbox.isWithinMessage() || rendezvous.isReading())) {
             see();
         }
+        if (!window.isReturnDue()) {
+            returnNanos = NONE;
+        } else if (returnNanos == NONE) {
+            returnNanos = after(returnMillis());
+        }
         if (!rendezvous.isReading() && (!inbox.isReading() || credits.outstandingGrant() <= 0)) {
             withheld = true;
         }
@@ -161,6 +168,11 @@ final class Timeouts {
         ConnectionException late = checkMessage(nowNanos);
         if (late != null) {
             return late;
+        }
+        if (isDue(returnNanos, nowNanos)) {
+            return new ConnectionException.TimedOut(
+                    peer + " was asked for grants that it does not use, while others waited for them, and has neither"
+                            + " returned any nor sent a message for " + returnMillis() + " ms");
         }
         if (life.is(Phase.HANDSHAKE)) {
             return checkHello(nowNanos);
@@ -245,6 +257,13 @@ final class Timeouts {
 
     private long takenNow() {
         return inbox.takenBytes() + rendezvous.takenBytes();
+    }
+
+    /** As long as it may take to answer a keepalive. */
+    private int returnMillis() {
+        return options.keepAliveMillis() > 0
+                ? options.keepAliveMillis()
+                : (int) TimeUnit.NANOSECONDS.toMillis(MESSAGE_NANOS);
     }
 
     /** Connected: the peer's part of the handshake is awaited. */

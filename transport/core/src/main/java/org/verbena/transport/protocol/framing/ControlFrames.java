@@ -134,8 +134,8 @@ public final class ControlFrames {
         if (pingDue) {
             return Wire.PING;
         }
-        if (returnDue) {
-            if (outbox.isNoneWaiting() && credits.returnable() > 0) {
+        if (returnDue && outbox.isNoneWaiting()) { // the peer waits for an answer, or a message
+            if (credits.returnable() > 0) {
                 return Wire.RETURN;
             }
             returnDue = false;

@@ -495,6 +495,11 @@ public final class ReceiveWindow {
         }
     }
 
+    /** Whether the peer keeps grants that it was asked for, and has sent no message since. */
+    public boolean isReturnDue() {
+        return reclaimAsked && credits.outstandingGrant() > 1;
+    }
+
     /** The peer gives grants back; returns the violation, or null. */
     public @Nullable String grantsReturned(int frames) {
         SharedReceives common = shared;
@@ -503,6 +508,7 @@ public final class ReceiveWindow {
         }
         String violation = credits.takeBack(frames);
         if (violation == null) {
+            reclaimAsked = false; // it may be asked again
             common.returned(frames, credits.outstandingGrant());
         }
         return violation;

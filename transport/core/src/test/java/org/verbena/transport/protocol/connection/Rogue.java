@@ -45,6 +45,7 @@ final class Rogue implements EndpointHandler {
     private int nextSlot = RECEIVES;
 
     // The next header.
+    int flags;
     int control;
     int grant = 6;
     int done;
@@ -159,7 +160,7 @@ final class Rogue implements EndpointHandler {
     private ByteBuf header(int type, int length) {
         ByteBuf frame = Unpooled.buffer();
         frame.writeByte(type)
-                .writeByte(0)
+                .writeByte(flags)
                 .writeShort(control)
                 .writeInt(grant)
                 .writeInt(done)
