@@ -524,8 +524,8 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     }
 
     /**
-     * As a task of the loop that sets the connection up: whatever it throws ends the connection, since nobody else would
-     * report it.
+     * As a task of the loop that sets the connection up: whatever it throws ends the connection, since nobody else
+     * would report it.
      *
      * @param step to run
      * @return what runs it

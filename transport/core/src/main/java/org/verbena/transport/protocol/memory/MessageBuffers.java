@@ -306,8 +306,8 @@ public final class MessageBuffers {
     }
 
     /**
-     * Whether a waiter must try again by itself after a while: the device or the JVM has refused memory, nothing reports
-     * when it has some again, and no other waits before this one.
+     * Whether a waiter must try again by itself after a while: the device or the JVM has refused memory, nothing
+     * reports when it has some again, and no other waits before this one.
      *
      * @param waiter in a queue for receives, that of the calling loop, or for a message
      * @return whether it is the one that must
@@ -366,9 +366,9 @@ public final class MessageBuffers {
     }
 
     /**
-     * Whether so many receives leave enough to connections to come: those of full length leave half of what receives may
-     * take, those of half the length a quarter, and so on. So there are as many connections with one length as with the
-     * next.
+     * Whether so many receives leave enough to connections to come: those of full length leave half of what receives
+     * may take, those of half the length a quarter, and so on. So there are as many connections with one length as with
+     * the next.
      *
      * @param receives how many
      * @param bufferBytes the size of each

@@ -157,8 +157,8 @@ public final class SendMemory {
     }
 
     /**
-     * Refuses memory of an arena that is closed. Netty and the kernel are given addresses, and would send what was freed
-     * or end the process.
+     * Refuses memory of an arena that is closed. Netty and the kernel are given addresses, and would send what was
+     * freed or end the process.
      *
      * @throws IllegalStateException it is closed
      */
