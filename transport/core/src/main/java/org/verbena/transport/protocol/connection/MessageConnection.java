@@ -150,11 +150,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         parts.handshake.announce(features);
     }
 
-    /**
-     * Whether the peer has closed, so that nothing more is sent to it.
-     *
-     * @return false before the listener's {@code onActive}
-     */
+    /** {@return whether the peer has closed, so that nothing more is sent to it; false before {@code onActive}} */
     public boolean hasPeerClosed() {
         return parts.life.hasPeerClosed();
     }
@@ -377,11 +373,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         return parts.isClaimRefused();
     }
 
-    /**
-     * The size of messages that are queued and have no outcome yet.
-     *
-     * @return the sum of their bytes
-     */
+    /** {@return the size of messages that are queued and have no outcome yet: the sum of their bytes} */
     public long queuedBytes() {
         return parts.outbox.queuedBytes();
     }
