@@ -37,6 +37,7 @@ final class Rogue implements EndpointHandler {
     private final WorkRequest request = new WorkRequest(1);
     private final ScatterGatherList list = new ScatterGatherList(1);
     final List<Integer> typesHeard = new ArrayList<>();
+    int flagsHeard;
     Wire.@Nullable Hello helloAck = HELLO_ACK;
     boolean answers;
     Endpoint endpoint;
@@ -89,6 +90,7 @@ final class Rogue implements EndpointHandler {
         }
         int type = memory.get(ValueLayout.JAVA_BYTE, workId * SLOT);
         typesHeard.add(type);
+        flagsHeard |= memory.get(ValueLayout.JAVA_BYTE, workId * SLOT + 1);
         receive((int) workId);
         if (type == Wire.HELLO && helloAck != null && answersHello()) {
             ByteBuf hello = Unpooled.buffer(Wire.HELLO_BYTES);
