@@ -14,7 +14,7 @@ final class ConnectingClient extends LoopFuture<RdmaClient> {
 
     static CompletableFuture<RdmaClient> of(RdmaClient client) {
         ConnectingClient connecting = new ConnectingClient(client);
-        client.first().whenComplete((up, failure) -> connecting.end(failure));
+        client.first().whenCompleteAsync((up, failure) -> connecting.end(failure), client.elsewhere());
         return connecting;
     }
 

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -101,6 +102,10 @@ public final class RdmaClient implements MessageClient {
     /** Done when the first connection is up; fails when the first attempts have all failed. */
     CompletableFuture<Void> first() {
         return links.first();
+    }
+
+    Executor elsewhere() {
+        return links.elsewhere();
     }
 
     /** Waits for the first connection. */

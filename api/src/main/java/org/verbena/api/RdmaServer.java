@@ -28,6 +28,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.RdmaEventLoop;
+import org.verbena.api.internal.loop.Threads;
 import org.verbena.api.internal.request.HandlerLimit;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.NameLookup;
@@ -251,7 +252,7 @@ public final class RdmaServer implements AutoCloseable {
         CompletableFuture<Void> drained = children.drain("the server is shutting down", nanos, group.clock());
         CompletableFuture<Boolean> inTime =
                 CompletableFuture.allOf(ShortForm.close(channel), drained).thenApply(all -> true);
-        Future<?> limit = group.clock().schedule(() -> inTime.complete(false), nanos);
+        Future<?> limit = Threads.schedule(group.clock(), () -> inTime.complete(false), nanos);
         inTime.whenComplete((all, failure) -> limit.cancel(false));
         inTime.thenCompose(all -> children.end())
                 .thenCompose(answered -> closeAsync().thenApply(closed -> answered))

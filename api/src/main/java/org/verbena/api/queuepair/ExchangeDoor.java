@@ -10,7 +10,9 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.loop.Threads;
 import org.verbena.transport.QueuePairEnd;
+import org.verbena.transport.spi.LoopClock;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
@@ -54,7 +56,7 @@ final class ExchangeDoor {
             while (true) {
                 Socket visitor = listener.accept();
                 enter(visitor);
-                Thread.ofVirtual().name("verbena-exchange").start(() -> receive(visitor, first));
+                Threads.start(LoopClock.system(), "verbena-exchange", () -> receive(visitor, first));
             }
         } catch (IOException closed) {
             if (!first.isDone()) {

@@ -15,10 +15,12 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.RdmaChannelOption;
+import org.verbena.api.internal.loop.Threads;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.QueuePairEnd;
 import org.verbena.transport.QueuePairExchange;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * Exchanges the ends of a connection over TCP, on virtual threads, between two programs with Verbena. One end
@@ -243,7 +245,7 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
 
     private <T> CompletableFuture<T> onThread(Blocking<T> work) {
         CompletableFuture<T> outcome = new CompletableFuture<>();
-        Thread.ofVirtual().name("verbena-exchange").start(() -> {
+        Threads.start(LoopClock.system(), "verbena-exchange", () -> {
             try {
                 outcome.complete(work.call());
             } catch (Throwable failure) {

@@ -222,6 +222,12 @@ final class Call<T> {
         attempt(messenger);
     }
 
+    /** Nothing can look after it while it waits. */
+    void refuse(Throwable cause) {
+        stopCounting();
+        fail(cause);
+    }
+
     private void hold0(Runnable next, long delayNanos) {
         timer = links.control().schedule(next, delayNanos);
         held = true;
@@ -281,7 +287,12 @@ final class Call<T> {
         // Only a request can tell that its connection has not begun it.
         long leftNanos = leftNanos();
         boolean most = whole && leftNanos > timeoutNanos / 2;
-        Future<T> begun = operation.start(messenger, copy, leftNanos, most, operation.equals(Operation.SEND));
+        Future<T> begun;
+        try {
+            begun = operation.start(messenger, copy, leftNanos, most, operation.equals(Operation.SEND));
+        } catch (Throwable refused) { // by the loop, for want of memory
+            begun = links.notifier(messenger).newFailedFuture(refused);
+        }
         boolean late;
         synchronized (this) {
             beginning--;

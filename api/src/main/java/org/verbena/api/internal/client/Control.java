@@ -23,6 +23,15 @@ abstract class Control {
         return clock.isSystem() ? ControlThread.OF_PROCESS : new ControlSteps(clock);
     }
 
+    /**
+     * A client begins, which has its steps run until it {@linkplain #leave leaves}.
+     *
+     * @throws Error there is no thread for them
+     */
+    void enter() {}
+
+    void leave() {}
+
     LoopClock clock() {
         return clock;
     }

@@ -4,6 +4,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.loop.Callbacks;
+import org.verbena.api.internal.loop.Threads;
 import org.verbena.transport.spi.LoopClock;
 
 /** The steps of one client that goes by a clock of its own: on virtual threads of that clock. */
@@ -35,7 +36,7 @@ final class ControlSteps extends Control {
     @Override
     Future<?> schedule(Runnable step, long delayNanos) {
         Timer timer = new Timer(step);
-        timer.alarm = clock().schedule(() -> submit(timer), delayNanos);
+        timer.alarm = Threads.schedule(clock(), () -> submit(timer), delayNanos);
         return timer;
     }
 

@@ -2,22 +2,35 @@ package org.verbena.api.internal.client;
 
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.loop.Threads;
 import org.verbena.transport.spi.LoopClock;
 
-/** The thread for all clients of this process that go by the system's clock. */
+/**
+ * The thread for all clients of this process that go by the system's clock. While one is open the thread stays, since
+ * the system may have no other when the next step comes.
+ */
 final class ControlThread extends Control {
-    /** The thread ends after this time without work, and keeps no class loader that is not in use. */
-    private static final long IDLE_SECONDS = 1;
+    private static final Logger LOG = LoggerFactory.getLogger(ControlThread.class);
 
-    static final ControlThread OF_PROCESS = new ControlThread();
+    /** Without clients the thread ends after this time, and keeps no class loader that is not in use. */
+    private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final ScheduledThreadPoolExecutor executor = new ScheduledThreadPoolExecutor(1, Worker::new);
+    static final ControlThread OF_PROCESS = new ControlThread(Worker::new, IDLE_NANOS);
 
-    private ControlThread() {
+    private final ScheduledThreadPoolExecutor executor;
+
+    /** Written under the lock, read by any thread. */
+    private volatile int clients;
+
+    ControlThread(ThreadFactory threads, long idleNanos) {
         super(LoopClock.system());
+        executor = new ScheduledThreadPoolExecutor(1, threads);
         executor.setRemoveOnCancelPolicy(true);
-        executor.setKeepAliveTime(IDLE_SECONDS, TimeUnit.SECONDS);
+        executor.setKeepAliveTime(idleNanos, TimeUnit.NANOSECONDS);
         executor.allowCoreThreadTimeOut(true);
     }
 
@@ -26,6 +39,48 @@ final class ControlThread extends Control {
         Worker(Runnable work) {
             super(null, work, "verbena-clients", 0, false);
             setDaemon(true);
+        }
+
+        @Override
+        public void run() {
+            try {
+                super.run();
+            } finally {
+                OF_PROCESS.ended();
+            }
+        }
+    }
+
+    @Override
+    synchronized void enter() {
+        executor.allowCoreThreadTimeOut(false);
+        try {
+            executor.prestartCoreThread();
+            clients++;
+        } finally {
+            executor.allowCoreThreadTimeOut(clients == 0);
+        }
+    }
+
+    @Override
+    synchronized void leave() {
+        clients--;
+        executor.allowCoreThreadTimeOut(clients == 0);
+    }
+
+    /** No step can do this, but want of memory may: the next thread takes the steps that wait. */
+    private void ended() {
+        if (clients > 0) {
+            LOG.error("the thread of the clients' connections has ended, and another is started");
+            restart();
+        }
+    }
+
+    private void restart() {
+        try {
+            executor.prestartCoreThread();
+        } catch (Throwable noThread) {
+            Threads.schedule(clock(), this::restart, IDLE_NANOS);
         }
     }
 

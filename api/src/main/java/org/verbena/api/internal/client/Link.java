@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -105,16 +106,14 @@ final class Link {
      */
     void dial0(long beganNanos) {
         timer = null;
-        Dial attempt = new Dial(
-                links.control().clock(),
-                links.dialer(),
-                address,
-                null,
-                beganNanos,
-                done -> links.control().run(() -> dialed0(done)));
+        Dial attempt = newDial(null, beganNanos, done -> dialed0(done));
         dial = attempt;
         attempt.start();
         links.changed0();
+    }
+
+    private Dial newDial(@Nullable List<String> rungs, long beganNanos, Consumer<Dial> end) {
+        return new Dial(links.control(), links.dialer(), address, rungs, beganNanos, end);
     }
 
     private void dialed0(Dial done) {
@@ -277,13 +276,7 @@ final class Link {
             aging = links.control().schedule(() -> replace0(old), RETRY_NANOS);
             return;
         }
-        Dial attempt = new Dial(
-                links.control().clock(),
-                links.dialer(),
-                address,
-                null,
-                links.control().nanoTime(),
-                done -> links.control().run(() -> replaced0(done, old)));
+        Dial attempt = newDial(null, links.control().nanoTime(), done -> replaced0(done, old));
         climb = attempt;
         attempt.start();
     }
@@ -394,13 +387,7 @@ final class Link {
             climbLater0();
             return;
         }
-        Dial attempt = new Dial(
-                links.control().clock(),
-                links.dialer(),
-                address,
-                better,
-                links.control().nanoTime(),
-                done -> links.control().run(() -> climbed0(done, probationNanos)));
+        Dial attempt = newDial(better, links.control().nanoTime(), done -> climbed0(done, probationNanos));
         climb = attempt;
         attempt.start();
     }

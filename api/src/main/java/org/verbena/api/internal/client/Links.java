@@ -12,6 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -97,7 +98,7 @@ public final class Links implements LinkOwner {
 
     private final long beganNanos;
 
-    /** The first connection is up, or the first attempts have all failed. Completed on virtual threads. */
+    /** The first connection is up, or the first attempts have all failed. Without stages of a program's. */
     private final CompletableFuture<Void> first = new CompletableFuture<>();
 
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
@@ -156,6 +157,7 @@ public final class Links implements LinkOwner {
         this.options = options;
         LoopClock clock = dialer.clock();
         control = Control.of(clock);
+        control.enter();
         callbacks = new Callbacks(clock);
         notifier = VirtualNotifier.of(clock);
         waiting = new Waiting(control);
@@ -197,9 +199,14 @@ public final class Links implements LinkOwner {
         return name;
     }
 
-    /** Done when the first connection is up; fails when the first attempts have all failed. */
+    /** Done, on the control thread, when the first connection is up; fails when the first attempts have all failed. */
     public CompletableFuture<Void> first() {
         return first;
+    }
+
+    /** Runs what may have stages of the program's, which nothing of the client's waits for. */
+    public Executor elsewhere() {
+        return notifier;
     }
 
     public ClientState state() {
@@ -567,7 +574,7 @@ public final class Links implements LinkOwner {
             state0(ClientState.READY);
             forAddresses0(Addresses::up0);
             if (!first.isDone()) {
-                elsewhere(() -> first.complete(null));
+                first.complete(null);
             }
             writable0();
             return;
@@ -610,7 +617,7 @@ public final class Links implements LinkOwner {
     private void giveUpFirst0(Throwable cause) {
         if (!first.isDone()) {
             Throwable failed = cause instanceof Error ? cause : ShortForm.unchecked("connect to " + name, cause);
-            elsewhere(() -> first.completeExceptionally(failed));
+            first.completeExceptionally(failed);
         }
     }
 
@@ -651,11 +658,6 @@ public final class Links implements LinkOwner {
             readers.endAll0(refusal);
             writers.endAll0(refusal);
         }
-    }
-
-    /** Runs what may have stages of the program's. */
-    private void elsewhere(Runnable step) {
-        notifier.execute(step);
     }
 
     private static String message(@Nullable Throwable cause) {
@@ -754,7 +756,14 @@ public final class Links implements LinkOwner {
                 control.schedule(() -> channels.complete(null), TimeUnit.MILLISECONDS.toNanos(ShortForm.CLOSE_MILLIS));
         channels.whenComplete((all, none) -> limit.cancel(false));
         // Elsewhere, since it waits while the loops are being made.
-        elsewhere(() -> CompletableFuture.allOf(channels, dialer.close())
-                .whenComplete((all, none) -> elsewhere(() -> ended.complete(null))));
+        CompletableFuture<Void> loops =
+                CompletableFuture.supplyAsync(dialer::close, notifier).thenCompose(ending -> ending);
+        CompletableFuture.allOf(channels, loops)
+                .whenCompleteAsync(
+                        (all, failure) -> {
+                            control.leave();
+                            ended.complete(null);
+                        },
+                        notifier);
     }
 }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.loop.Threads;
 
 /** The futures of those who wait for the same state of a client. Control thread only, except where said. */
 final class ReadyFutures {
@@ -52,8 +53,6 @@ final class ReadyFutures {
     void endAll0(@Nullable Throwable refusal) {
         List<Waiter> all = List.copyOf(waiters);
         waiters.clear();
-        all.forEach(each -> control.clock()
-                .newVirtualThread("verbena-notifier", () -> each.end(refusal))
-                .start());
+        all.forEach(each -> Threads.start(control.clock(), "verbena-notifier", () -> each.end(refusal)));
     }
 }

@@ -13,6 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.client.Target;
 import org.verbena.api.client.TargetResolver;
+import org.verbena.api.internal.loop.Threads;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.transport.ConnectionException;
 
@@ -182,19 +183,25 @@ final class Resolution {
 
     private void follow0(TargetResolver resolver) {
         looking = true;
-        Thread resolving = control.clock().newVirtualThread("verbena-resolver", () -> {
-            AutoCloseable begun;
-            try {
-                begun = Objects.requireNonNull(
-                        resolver.resolve(addresses -> update(List.copyOf(addresses))), "the resolver returned null");
-            } catch (Throwable thrown) {
-                control.submit(() -> notFollowing0(thrown));
-                return;
-            }
-            control.submit(() -> following0(begun));
-        });
-        beginning = resolving;
-        resolving.start();
+        try {
+            Thread resolving = control.clock().newVirtualThread("verbena-resolver", () -> resolve(resolver));
+            beginning = resolving;
+            resolving.start();
+        } catch (Throwable noThread) {
+            notFollowing0(noThread);
+        }
+    }
+
+    private void resolve(TargetResolver resolver) {
+        AutoCloseable begun;
+        try {
+            begun = Objects.requireNonNull(
+                    resolver.resolve(addresses -> update(List.copyOf(addresses))), "the resolver returned null");
+        } catch (Throwable thrown) {
+            control.submit(() -> notFollowing0(thrown));
+            return;
+        }
+        control.submit(() -> following0(begun));
     }
 
     /** Any thread. */
@@ -245,14 +252,13 @@ final class Resolution {
     }
 
     private void end(AutoCloseable begun) {
-        Thread ending = control.clock().newVirtualThread("verbena-resolver", () -> {
+        Threads.start(control.clock(), "verbena-resolver", () -> {
             try {
                 begun.close();
-            } catch (Exception failure) {
+            } catch (Throwable failure) {
                 LOG.warn("a resolver could not be closed", failure);
             }
         });
-        ending.start();
     }
 
     private static void stop(@Nullable Future<?> scheduled) {

@@ -66,8 +66,21 @@ final class Waiting {
         if (found != null) {
             call.enterNot(found);
         } else if (isFirst) { // for all that come until it runs
-            control.run(this::takeIn0);
+            try {
+                control.run(this::takeIn0);
+            } catch (Error refused) { // none may wait for a step that does not come
+                refuseAll(refused);
+            }
         }
+    }
+
+    private void refuseAll(Error cause) {
+        List<Call<?>> all;
+        synchronized (coming) {
+            all = List.copyOf(coming);
+            coming.clear();
+        }
+        all.forEach(call -> call.refuse(cause));
     }
 
     private void takeIn0() {

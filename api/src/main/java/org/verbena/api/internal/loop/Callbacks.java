@@ -34,7 +34,7 @@ public final class Callbacks implements Executor {
     public void execute(Runnable callback) {
         waiting.add(callback);
         if (count.getAndIncrement() == 0) {
-            clock.newVirtualThread("verbena-listener", this::run).start();
+            Threads.start(clock, "verbena-listener", this::run);
         }
     }
 

@@ -11,6 +11,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.LoopClock;
 
 /**
  * A JDK future of an operation of this library, such as one that completes with a Netty future. Waiting for it on an
@@ -21,8 +22,7 @@ import org.jspecify.annotations.Nullable;
  * The operation is then given up, and a value that arrives nevertheless is released.
  */
 public class LoopFuture<T> extends CompletableFuture<T> {
-    private static final Executor STAGES =
-            stage -> Thread.ofVirtual().name("verbena-stage").start(stage);
+    private static final Executor STAGES = stage -> Threads.start(LoopClock.system(), "verbena-stage", stage);
 
     @SuppressWarnings("rawtypes") // a class literal has no type arguments
     private static final AtomicReferenceFieldUpdater<LoopFuture, Future> SOURCE =

@@ -23,7 +23,7 @@ public final class LoopNotifier extends AbstractEventExecutor {
     public void execute(Runnable task) {
         try {
             loop.execute(task);
-        } catch (RejectedExecutionException ended) {
+        } catch (RejectedExecutionException | Error refused) {
             VirtualNotifier.INSTANCE.execute(task);
         }
     }

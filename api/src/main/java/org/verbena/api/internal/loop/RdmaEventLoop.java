@@ -16,7 +16,6 @@ import io.netty.util.concurrent.Ticker;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -25,6 +24,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.stat.LoopStat;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.protocol.TransferBudget;
@@ -37,8 +38,10 @@ import org.verbena.transport.spi.RdmaProvider;
  * which needs the loop.
  */
 public final class RdmaEventLoop extends SingleThreadIoEventLoop {
-    /** The threads that run a loop now, of any group. */
-    private static final Set<Thread> THREADS = ConcurrentHashMap.newKeySet();
+    private static final Logger LOG = LoggerFactory.getLogger(RdmaEventLoop.class);
+
+    /** The loops that run now, of any group, by their threads. */
+    private static final Map<Thread, RdmaEventLoop> RUNNING = new ConcurrentHashMap<>();
 
     /**
      * Closes a channel in place of {@code close()}, if another channel uses it and may still have data for it to send.
@@ -73,18 +76,30 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
     }
 
     private static void runLoop(LoopClock clock, Runnable loop) {
-        Thread thread = Thread.currentThread();
-        THREADS.add(thread);
         try {
             HandlerTime.runLoop(clock, loop);
         } finally {
-            THREADS.remove(thread);
+            RUNNING.remove(Thread.currentThread());
         }
+    }
+
+    @Override
+    protected void run() {
+        RUNNING.put(Thread.currentThread(), this);
+        super.run();
+    }
+
+    /** One that runs, of any group; null if there is none. Any thread. */
+    static @Nullable RdmaEventLoop any() {
+        return RUNNING.values().stream()
+                .filter(loop -> !loop.isShuttingDown())
+                .findAny()
+                .orElse(null);
     }
 
     /** Whether the calling thread is a loop of any group, or Netty's global executor, on which groups end. */
     public static boolean isCurrent() {
-        return THREADS.contains(Thread.currentThread()) || GlobalEventExecutor.INSTANCE.inEventLoop();
+        return RUNNING.containsKey(Thread.currentThread()) || GlobalEventExecutor.INSTANCE.inEventLoop();
     }
 
     /** Throws if the calling thread is an event loop, which must not wait. */
@@ -193,6 +208,9 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
                 execute(() -> closeChannels0(quietNanos, deadlineNanos));
             } catch (RejectedExecutionException ended) {
                 return terminationFuture(); // shutdown() was called in the meantime
+            } catch (Error noThread) { // for a loop that has not begun, or no memory: it ends without a handshake
+                LOG.warn("an event loop ends without closing its channels", noThread);
+                return super.shutdownGracefully(quietPeriod, timeout, unit);
             }
         }
         return terminationFuture();

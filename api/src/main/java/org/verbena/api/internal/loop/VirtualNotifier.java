@@ -23,7 +23,7 @@ public final class VirtualNotifier extends AbstractEventExecutor {
 
     @Override
     public void execute(Runnable task) {
-        clock.newVirtualThread("verbena-notifier", task).start();
+        Threads.start(clock, "verbena-notifier", task);
     }
 
     @Override

@@ -8,6 +8,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import org.verbena.api.internal.loop.Threads;
 import org.verbena.transport.spi.LoopClock;
 
 /**
@@ -71,7 +72,7 @@ final class Leaving {
         if (rest.isEmpty()) {
             CompletableFuture.allOf(left.toArray(CompletableFuture<?>[]::new)).thenRun(() -> all.complete(null));
         } else {
-            clock.schedule(this::next, dueNanos - nowNanos);
+            Threads.schedule(clock, this::next, dueNanos - nowNanos);
         }
     }
 }

@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.loop.Threads;
 import org.verbena.transport.spi.LoopClock;
 
 /**
@@ -88,12 +89,16 @@ public final class VirtualHandlers {
     }
 
     static void startThread(Work work) {
-        work.owner.newThread(work).start();
+        work.owner.begin(work);
     }
 
-    private Thread newThread(Runnable task) {
+    private void begin(Runnable task) {
         LoopClock clock = messenger.clock();
-        return clock.isSystem() ? THREADS.newThread(task) : clock.newVirtualThread(NAME, task);
+        try {
+            (clock.isSystem() ? THREADS.newThread(task) : clock.newVirtualThread(NAME, task)).start();
+        } catch (Throwable refused) { // for a moment: the task is counted, and has to run
+            Threads.startLater(clock, NAME, task, refused);
+        }
     }
 
     /** Handles a message, of which it takes ownership. On the loop. */
@@ -115,7 +120,7 @@ public final class VirtualHandlers {
         }
         inOrder.add(work);
         if (queued.getAndIncrement() == 0) {
-            newThread(this::runInOrder).start();
+            begin(this::runInOrder);
         }
     }
 

@@ -1,0 +1,199 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Ticker;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.api.client.RequestOptions;
+import org.verbena.api.client.Target;
+import org.verbena.api.service.Codec;
+import org.verbena.api.service.Method;
+import org.verbena.transport.soft.SoftOptions;
+import org.verbena.transport.soft.SoftProvider;
+import org.verbena.transport.spi.LoopClock;
+import org.verbena.transport.spi.Patience;
+
+/**
+ * One thread or timer of the library, once, cannot be had: each in turn. Whatever is called returns, whatever it
+ * returned ends, and the next try works.
+ */
+@Timeout(300)
+class RefusedThreadsTest {
+    private static final byte[] ASKED = {1, 2, 3};
+
+    private static final Method<byte[], byte[]> ECHO = Method.of("test", "echo", Codec.BYTES, Codec.BYTES);
+
+    /** Far more than a run asks for. */
+    private static final int MOST = 1000;
+
+    /** The system's, except that it refuses one thread or timer. */
+    private static final class RefusingClock extends LoopClock {
+        private final LoopClock inner = LoopClock.system();
+        private final int refused;
+        final AtomicInteger asked = new AtomicInteger();
+
+        RefusingClock(int refused) {
+            this.refused = refused;
+        }
+
+        private void count() {
+            if (asked.getAndIncrement() == refused) {
+                throw new OutOfMemoryError("unable to create native thread");
+            }
+        }
+
+        @Override
+        public long nanoTime() {
+            return inner.nanoTime();
+        }
+
+        @Override
+        public Ticker ticker() {
+            return inner.ticker();
+        }
+
+        /** {@inheritDoc} So a client's steps run on threads of this clock, too. */
+        @Override
+        public boolean isSystem() {
+            return false;
+        }
+
+        @Override
+        public Future<?> schedule(Runnable task, long delayNanos) {
+            count();
+            return inner.schedule(task, delayNanos);
+        }
+
+        @Override
+        public Thread newVirtualThread(String name, Runnable task) {
+            count();
+            return inner.newVirtualThread(name, task);
+        }
+
+        @Override
+        public RandomGenerator random() {
+            return inner.random();
+        }
+
+        @Override
+        public void passUntil(BooleanSupplier over) {}
+    }
+
+    private static final class RefusingProvider extends DelegatingProvider {
+        private final LoopClock clock;
+
+        RefusingProvider(LoopClock clock) {
+            super(new SoftProvider(SoftOptions.DEFAULTS));
+            this.clock = clock;
+        }
+
+        @Override
+        public LoopClock clock() {
+            return clock;
+        }
+    }
+
+    /** The second try works, if the first does not. */
+    private static <T> T twice(Supplier<T> call) {
+        try {
+            return call.get();
+        } catch (RuntimeException | Error once) {
+            return call.get();
+        }
+    }
+
+    /** Whether a future has a value; it has an outcome in any case. */
+    private static boolean ends(CompletableFuture<?> future) {
+        Patience.until("an outcome", future::isDone);
+        return !future.isCompletedExceptionally();
+    }
+
+    private static CompletableFuture<?> of(io.netty.util.concurrent.Future<?> future) {
+        CompletableFuture<Object> same = new CompletableFuture<>();
+        future.addListener(done -> same.complete(done));
+        return same;
+    }
+
+    /** Each way to begin something. */
+    private static List<CompletableFuture<?>> all(RdmaClient client) {
+        RequestOptions options =
+                RequestOptions.DEFAULTS.withHedgeAfter(Duration.ofMillis(1)).withIdempotent(true);
+        List<CompletableFuture<?>> all = new ArrayList<>();
+        all.add(client.request(ASKED));
+        all.add(client.request(ASKED, options));
+        all.add(client.request(ByteBuffer.wrap(ASKED)));
+        all.add(of(client.request(Unpooled.wrappedBuffer(ASKED), options)));
+        all.add(client.requestReply(ASKED, options));
+        all.add(client.call(ECHO, ASKED, options));
+        all.add(client.request(ASKED).thenApplyAsync(reply -> reply));
+        all.add(client.send(ASKED));
+        all.add(client.stream(ASKED, options).trailers());
+        all.add(client.whenReady());
+        all.add(client.whenWritable());
+        return all;
+    }
+
+    /** Returns how many threads and timers were asked for. */
+    private static int run(int refused) {
+        RefusingClock clock = new RefusingClock(refused);
+        RdmaEventLoopGroup loops = new RdmaEventLoopGroup(new RefusingProvider(clock), 1);
+        MessageHandler handler = MessageHandler.ofBytes((exchange, message) -> {
+            if (exchange.isRequest()) {
+                exchange.reply(message);
+            }
+        });
+        RdmaServer server = twice(
+                () -> RdmaServer.builder().group(loops).virtualThreads(true).bind("127.0.0.1", 0, handler));
+        InetSocketAddress address = server.localAddress();
+        RdmaClient client = twice(() -> builder(loops).connect("127.0.0.1", address.getPort()));
+        CompletableFuture<RdmaClient> connecting =
+                twice(() -> builder(loops).connectAsync("127.0.0.1", address.getPort()));
+        RdmaClient starting = twice(() -> builder(loops)
+                .target(Target.resolver(found -> {
+                    found.accept(List.of(address));
+                    return () -> {};
+                }))
+                .start());
+        for (RdmaClient each : List.of(client, starting)) {
+            all(each).forEach(RefusedThreadsTest::ends);
+            assertThat(ends(each.request(ASKED))).as("the next request").isTrue();
+        }
+        if (ends(connecting)) {
+            connecting.resultNow().close();
+        }
+        client.channel().close();
+        Patience.until("another connection", () -> ends(client.request(ASKED)));
+        client.close();
+        assertThat(ends(starting.closeAsync())).as("closing").isTrue();
+        ends(server.shutdown(Duration.ofSeconds(30)));
+        server.close();
+        loops.close();
+        return clock.asked.get();
+    }
+
+    private static RdmaClient.Builder builder(RdmaEventLoopGroup loops) {
+        return RdmaClient.builder().group(loops).onState(state -> {});
+    }
+
+    @Test
+    void nothingWaitsForEver() {
+        int asked = run(Integer.MAX_VALUE);
+        for (int refused = 0; refused < Math.min(asked, MOST); refused++) {
+            asked = Math.max(asked, run(refused));
+        }
+        assertThat(asked).as("threads and timers of a run").isBetween(20, MOST);
+    }
+}
