@@ -11,10 +11,9 @@ import org.verbena.transport.RequestException;
 final class SendFailures {
     private SendFailures() {}
 
-    /** Whether the message was not sent: refused while the connection stays up, or by one that was closed. */
+    /** Whether it refuses one message, which was not sent then, and leaves the connection up. */
     static boolean refusesOnlyIt(Throwable cause) {
         return cause instanceof MessageTooLargeException
-                || cause instanceof ConnectionException.NotDone
                 || cause instanceof RegisteredMemoryExhaustedException
                 || cause instanceof IllegalReferenceCountException
                 || cause instanceof RequestException
