@@ -333,7 +333,7 @@ class ArchitectureTest {
                 Map.entry(api + ".service", List.of()),
                 Map.entry(api + ".client", List.of(api + ".service")),
                 Map.entry(api + ".ladder", List.of(internal + "stat")),
-                Map.entry(api + ".queuepair", List.of()),
+                Map.entry(api + ".queuepair", List.of(internal + "loop")),
                 Map.entry(
                         api,
                         List.of(

@@ -37,8 +37,8 @@ record Figure<S>(String name, String description, Kind kind, ToLongFunction<S> f
     }
 
     /**
-     * Reads figures from a table, with a line for each: name, kind, the component of the record that has it, or a sum of
-     * several, and its description.
+     * Reads figures from a table, with a line for each: name, kind, the component of the record that has it, or a sum
+     * of several, and its description.
      */
     static <S> List<Figure<S>> table(Class<S> type, String lines) {
         return lines.lines()

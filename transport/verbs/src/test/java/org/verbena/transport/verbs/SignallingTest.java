@@ -218,7 +218,10 @@ class SignallingTest {
         assertThat(all.subList(3, 5)).extracting(Completion::status).containsOnly(WorkStatus.FLUSHED);
     }
 
-    /** irdma, bnxt_re and cxgb4 say so of what the peer has; then each flush has a completion, and what nobody waits for is no loss. */
+    /**
+     * irdma, bnxt_re and cxgb4 say so of what the peer has; then each flush has a completion, and what nobody waits for
+     * is no loss.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"irdma-roce", "irdma-iwarp", "bnxt_re", "cxgb4"})
     void aDriverThatFlushesWhatWasDoneFailsNothing(String family) {
