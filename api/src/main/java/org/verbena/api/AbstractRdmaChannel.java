@@ -518,7 +518,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     /** Begins the connection: the channel is connecting from now on. */
     final MessageConnection begin0(RdmaProvider provider, Role role, MessageOptions options) {
-        MessageConnection made = connection.begin0(eventLoop(), provider, role, options, config.preSharedKeys());
+        MessageConnection made =
+                connection.begin0(eventLoop(), provider, role, options, config.announced(), config.preSharedKeys());
         if (incoming == null) {
             attr(Carrier.ATTRIBUTE).set(new Carrier(provider.name(), LoopGroup.reasonOf(eventLoop())));
         }

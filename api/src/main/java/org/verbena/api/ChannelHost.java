@@ -235,23 +235,8 @@ final class ChannelHost
     }
 
     @Override
-    public void reserveHeader0(int bytes) {
-        channel.options().reserveHeader0(bytes);
-    }
-
-    @Override
     public void queue0(LongSupplier bytes) {
         above = bytes;
-    }
-
-    @Override
-    public void announce0(int features) {
-        channel.connection().announce0(features);
-    }
-
-    @Override
-    public boolean peerTakes0(int feature) {
-        return channel.connection().peerTakes0(feature);
     }
 
     @Override

@@ -156,6 +156,7 @@ final class ClientDialer implements Dialer {
             }
         });
         how.options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
+        bootstrap.option(RdmaChannelConfig.SHORT_FORM, true);
         int millis = leftMillis(beganNanos);
         return bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, millis == 0 ? 0 : Math.max(1, millis / share));
     }

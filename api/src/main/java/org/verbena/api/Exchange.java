@@ -85,8 +85,8 @@ public final class Exchange {
     /**
      * Adds metadata to the reply that is sent later. It replaces entries of the same name that were added before. Of a
      * {@link #stream()}, what was added before the first message was given to {@code send} goes with that message, and
-     * what is added afterwards goes with the end. A client of another release does not get it, nor does one whose
-     * request fails. Does nothing for a message that is not a request.
+     * what is added afterwards goes with the end. A client whose request fails does not get it. Does nothing for a
+     * message that is not a request.
      *
      * @param more what to add
      * @throws IllegalArgumentException all together would be over the limits of {@link Metadata}
@@ -199,8 +199,7 @@ public final class Exchange {
 
     /**
      * Refuses the request, of which nothing has been done: it fails at the client with {@link
-     * RequestException.Refused}. A client of another release gets {@link RequestException.Failed} with the words. Does
-     * nothing to a request that is answered, nor to a message that is not a request.
+     * RequestException.Refused}. Does nothing to a request that is answered, nor to a message that is not a request.
      *
      * @param reason why
      * @param words for people; the client gets them
@@ -254,8 +253,7 @@ public final class Exchange {
      * must not block. If it {@linkplain #isCancelled() is cancelled} already, the action runs at once on this thread.
      * What it throws is logged. For a message that is not a request it never runs.
      *
-     * <p>Clients of other releases do not say that they have cancelled a request. {@link
-     * RdmaServer.Builder#interruptCancelled(boolean)} interrupts a handler that waits.
+     * <p>{@link RdmaServer.Builder#interruptCancelled(boolean)} interrupts a handler that waits.
      *
      * @param action what to do
      */

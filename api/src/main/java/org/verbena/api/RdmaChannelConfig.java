@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.internal.option.ConnectionSettings;
 import org.verbena.api.internal.option.OptionRow;
 import org.verbena.api.internal.option.TableConfig;
+import org.verbena.api.internal.request.Frames;
 import org.verbena.transport.Framing;
 import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.protocol.MessageOptions;
@@ -33,16 +34,20 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
      */
     static final WriteBufferWaterMark DEFAULT_WATER_MARK = new WriteBufferWaterMark(512 << 10, 1 << 20);
 
+    /**
+     * Whether the messages are frames of the short form, which clients and servers set: this end announces it, and
+     * accepts messages that are longer by a frame's header.
+     */
+    static final ChannelOption<Boolean> SHORT_FORM = ChannelOption.valueOf(RdmaChannelConfig.class, "SHORT_FORM");
+
     /** The rows of a channel of messages. */
-    static final Map<ChannelOption<?>, OptionRow<?>> MESSAGE_ROWS = withConnection(TableConfig.ROWS, Framing.MESSAGE);
+    static final Map<ChannelOption<?>, OptionRow<?>> MESSAGE_ROWS = withConnection(
+            TableConfig.ROWS, Framing.MESSAGE, once(SHORT_FORM, false).unlisted());
 
     /** Matches the name of an option in messages of {@link MessageOptions} and {@link EndpointOptions}. */
     private static final Pattern LOWER_NAME = Pattern.compile("\\b[a-z]+([A-Z][a-z]+)+\\b");
 
     private final BooleanSupplier hasStarted;
-
-    /** Written by the loop before the options are read there. */
-    private int headerBytes;
 
     RdmaChannelConfig(RdmaChannel channel) {
         this(MESSAGE_ROWS, channel, channel::hasStarted, channel::stopReading);
@@ -238,12 +243,13 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
         return named.equals(text) ? complaint : new IllegalArgumentException(named, complaint);
     }
 
-    /**
-     * Reserves bytes that this library puts in front of each message of its user; the limit counts only the user's
-     * bytes.
-     */
-    void reserveHeader0(int bytes) {
-        headerBytes = bytes;
+    private boolean isShortForm() {
+        return Boolean.TRUE.equals(getOption(SHORT_FORM)); // null for a channel of bytes
+    }
+
+    @Override
+    public final int announced() {
+        return isShortForm() ? Frames.SHORT_FORM : 0;
     }
 
     @Override
@@ -256,6 +262,7 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
     }
 
     private MessageOptions newMessageOptions() {
+        int headerBytes = isShortForm() ? Frames.RESERVED_BYTES : 0;
         return MessageOptions.DEFAULTS.with(o -> {
             o.framing = framing();
             o.receiveDepth = get(RdmaChannelOption.RECEIVE_DEPTH);

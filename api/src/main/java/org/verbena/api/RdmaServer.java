@@ -223,8 +223,7 @@ public final class RdmaServer implements AutoCloseable {
      *       {@link RdmaClient} sends its further requests to other servers from then on, or waits until it can connect
      *       to this address again. It leaves when it has the replies to those that it sent here, which are handled as
      *       usual.
-     *   <li>Each connection is closed when its client has left. One to a client of another release, which cannot be
-     *       asked, is closed as soon as no request waits for its reply.
+     *   <li>Each connection is closed when its client has left.
      *   <li>When no connection is left and no handler runs, or when the time is over, it closes as {@link
      *       #closeAsync()} does. What has not begun by then is refused, so that its client may send it to another
      *       server.
@@ -702,6 +701,7 @@ public final class RdmaServer implements AutoCloseable {
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
             childOptions.forEach((option, value) -> bootstrap.childOption(ShortForm.untyped(option), value));
+            bootstrap.childOption(RdmaChannelConfig.SHORT_FORM, true);
             try {
                 RdmaServerChannel channel = (RdmaServerChannel) ShortForm.register(purpose, bootstrap);
                 ShortForm.awaitOpen(purpose, channel.bind(address));

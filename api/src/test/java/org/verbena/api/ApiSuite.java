@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
@@ -14,6 +15,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
@@ -41,6 +43,11 @@ public abstract class ApiSuite {
 
     private static final int FIRST_LASTING_PORT = 20_000;
     private static final int END_OF_LASTING_PORTS = 32_000;
+
+    // Of the frames of the short form, byte for byte.
+    private static final byte REPLY = 2;
+    private static final byte TIMED_REQUEST = 4;
+    private static final int TIMED_HEADER_BYTES = 12;
 
     /** The loops of both ends. */
     protected RdmaEventLoopGroup group;
@@ -71,7 +78,11 @@ public abstract class ApiSuite {
     @BeforeEach
     void openGroup() {
         usedBefore = ChannelBuffers.usedBytes();
-        group = new RdmaEventLoopGroup(provider(), 3);
+        group = newGroup();
+    }
+
+    protected RdmaEventLoopGroup newGroup() {
+        return new RdmaEventLoopGroup(provider(), 3);
     }
 
     @AfterEach
@@ -156,6 +167,46 @@ public abstract class ApiSuite {
 
     protected Server listen(ChannelHandler... handlers) {
         return new Server(new ServerBootstrap(), handlers);
+    }
+
+    /** A server for clients of the short form, which gets and sends their frames byte for byte. */
+    protected Server listenForFrames(ChannelHandler... handlers) {
+        return new Server(new ServerBootstrap().childOption(RdmaChannelConfig.SHORT_FORM, true), handlers);
+    }
+
+    /** A client of the short form that is none: it gets and sends frames byte for byte. */
+    protected RdmaChannel stranger(RdmaServer server, ChannelHandler... handlers) {
+        return (RdmaChannel) done(
+                        "connecting",
+                        bootstrap(handlers)
+                                .option(RdmaChannelConfig.SHORT_FORM, true)
+                                .connect(server.localAddress()))
+                .channel();
+    }
+
+    /** The next frame that is a request. */
+    protected static byte[] nextRequest(RdmaChannel server) {
+        while (true) {
+            byte[] frame = inbox(server).next();
+            if (isRequest(frame)) {
+                return frame;
+            }
+        }
+    }
+
+    protected static boolean isRequest(byte[] frame) {
+        return frame[0] == TIMED_REQUEST;
+    }
+
+    /** What a request without headers carries. */
+    protected static byte[] payload(byte[] request) {
+        return Arrays.copyOfRange(request, TIMED_HEADER_BYTES, request.length);
+    }
+
+    /** Answers a request without headers with its own message. */
+    protected static void reply(RdmaChannel server, byte[] request) {
+        server.writeAndFlush(Unpooled.wrappedBuffer(
+                new byte[] {REPLY}, Arrays.copyOfRange(request, 1, Long.BYTES), payload(request)));
     }
 
     protected Bootstrap bootstrap(ChannelHandler... handlers) {

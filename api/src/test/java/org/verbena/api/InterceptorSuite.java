@@ -5,8 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -316,15 +314,6 @@ public abstract class InterceptorSuite extends ApiSuite {
         }
     }
 
-    private static ChannelInboundHandlerAdapter timed() {
-        return new ChannelInboundHandlerAdapter() {
-            @Override
-            public void handlerAdded(ChannelHandlerContext context) {
-                ((RdmaChannel) context.channel()).host().announce0(1 | 4);
-            }
-        };
-    }
-
     /** The time in a timed request, in microseconds. */
     private static long micros(byte[] frame) {
         assertThat(frame[0]).isEqualTo((byte) 4);
@@ -336,7 +325,7 @@ public abstract class InterceptorSuite extends ApiSuite {
     @Test
     void requestsOfAHandlerInheritItsDeadline() throws Exception {
         for (boolean virtual : new boolean[] {false, true}) {
-            try (Server backend = listen(timed());
+            try (Server backend = listenForFrames();
                     RdmaClient inner = client().requestTimeout(Duration.ofHours(1))
                             .connect(host(), backend.address().getPort());
                     RdmaServer server = server().virtualThreads(virtual).bind(host(), 0, (exchange, message) -> {

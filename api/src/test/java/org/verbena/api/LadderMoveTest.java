@@ -9,13 +9,8 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,7 +43,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.memory.ChannelBuffers;
-import org.verbena.api.internal.request.Frames;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.api.ladder.LadderResult;
 import org.verbena.api.ladder.LadderStatistics;
@@ -577,44 +571,6 @@ class LadderMoveTest {
         } finally {
             stopListening(log);
             Files.delete(file);
-        }
-    }
-
-    /** Byte for byte what a server of another release, which answers only requests, would do. */
-    @Test
-    void leavesAServerThatDoesNotKnowAboutIt() throws Exception {
-        Channel server = new ServerBootstrap()
-                .group(servers)
-                .channel(RdmaServerChannel.class)
-                .childHandler(new ChannelInboundHandlerAdapter() {
-                    @Override
-                    public boolean isSharable() {
-                        return true;
-                    }
-
-                    @Override
-                    public void channelRead(ChannelHandlerContext context, Object message) {
-                        ByteBuf reply = (ByteBuf) message;
-                        reply.setByte(reply.readerIndex(), Frames.REPLY);
-                        context.writeAndFlush(reply);
-                    }
-                })
-                .bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
-                .sync()
-                .channel();
-        try (RdmaClient client = RdmaClient.builder()
-                .group(group)
-                .ladder(MOVING)
-                .connect("127.0.0.1", ((InetSocketAddress) server.localAddress()).getPort())) {
-            RdmaChannel old = client.channel();
-            assertThat(client.provider()).isEqualTo("soft");
-            better.serve(true);
-            awaitMoved(client);
-            Patience.until("the old one is closed", () -> !old.isOpen());
-            assertThat(done(client.request(text("hello")))).isEqualTo(text("hello"));
-            assertThat(better.connects()).isEqualTo(1);
-        } finally {
-            server.close().sync();
         }
     }
 

@@ -3,6 +3,7 @@ package org.verbena.api;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
@@ -23,7 +24,7 @@ import org.verbena.transport.spi.Patience;
 
 /** What clients do when a server says that it is leaving. Byte for byte, against a server that is none. */
 public abstract class LeavingServersSuite extends ApiSuite {
-    private static final int TIMED_OR_PLAIN_HEADER = 8;
+    private static final byte LEAVE = 7;
 
     private RdmaClient.Builder builder() {
         return RdmaClient.builder().group(group).backOff(Duration.ofMillis(1), Duration.ofMillis(20));
@@ -37,14 +38,22 @@ public abstract class LeavingServersSuite extends ApiSuite {
         server.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex.replace(" ", "")), rest));
     }
 
-    private static String payload(byte[] request) {
-        return new String(request, TIMED_OR_PLAIN_HEADER, request.length - TIMED_OR_PLAIN_HEADER, US_ASCII);
+    private Server listen() {
+        return listenForFrames(new ClosesOnLeave());
     }
 
-    private static void reply(RdmaChannel server, byte[] request) {
-        byte[] reply = request.clone();
-        reply[0] = 2;
-        server.writeAndFlush(Unpooled.wrappedBuffer(reply));
+    /** As servers do. */
+    @ChannelHandler.Sharable
+    private static class ClosesOnLeave extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            if (message instanceof ByteBuf frame && frame.getByte(frame.readerIndex()) == LEAVE) {
+                frame.release();
+                context.close();
+            } else {
+                context.fireChannelRead(message);
+            }
+        }
     }
 
     @Test
@@ -58,7 +67,7 @@ public abstract class LeavingServersSuite extends ApiSuite {
             RdmaChannel next = server.next();
             CompletableFuture<byte[]> second = client.request(text("second"));
             byte[] askedNext = inbox(next).next();
-            assertThat(payload(askedNext)).isEqualTo("second");
+            assertThat(payload(askedNext)).isEqualTo(text("second"));
             reply(next, askedNext);
             assertThat(Patience.await("a reply", second)).isEqualTo(text("second"));
             assertThat(old.isActive()).as("its request waits for a reply").isTrue();
@@ -107,7 +116,7 @@ public abstract class LeavingServersSuite extends ApiSuite {
 
     /** Asks the first of its peers to leave before they can have sent anything. */
     @ChannelHandler.Sharable
-    private static final class LeavesAtOnce extends ChannelInboundHandlerAdapter {
+    private static final class LeavesAtOnce extends ClosesOnLeave {
         private final AtomicInteger left;
 
         LeavesAtOnce(int times) {
@@ -127,7 +136,7 @@ public abstract class LeavingServersSuite extends ApiSuite {
     @Test
     void aServerMayLeaveAtOnce() {
         int times = 20;
-        try (Server server = listen(new LeavesAtOnce(times));
+        try (Server server = listenForFrames(new LeavesAtOnce(times));
                 RdmaClient client =
                         builder().target(Target.of(List.of(server.address()))).start()) {
             for (int i = 0; i < times; i++) {
@@ -175,7 +184,7 @@ public abstract class LeavingServersSuite extends ApiSuite {
                 if (repeats) {
                     RdmaChannel next = server.next();
                     byte[] again = inbox(next).next();
-                    assertThat(payload(again)).isEqualTo("hello");
+                    assertThat(payload(again)).isEqualTo(text("hello"));
                     reply(next, again);
                     assertThat(Patience.await("a reply", request)).isEqualTo(text("hello"));
                 } else {

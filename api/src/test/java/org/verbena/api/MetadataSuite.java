@@ -6,8 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
 import java.util.Random;
@@ -38,20 +36,6 @@ public abstract class MetadataSuite extends ApiSuite {
 
     private static ByteBuf frame(String hex) {
         return Unpooled.wrappedBuffer(bytes(hex));
-    }
-
-    private static ChannelInboundHandlerAdapter announcing() {
-        return new ChannelInboundHandlerAdapter() {
-            @Override
-            public void handlerAdded(ChannelHandlerContext context) {
-                ((RdmaChannel) context.channel()).host().announce0(4);
-            }
-        };
-    }
-
-    private RdmaChannel peerOf(RdmaServer server) {
-        return (RdmaChannel) done("connecting", bootstrap(announcing()).connect(server.localAddress()))
-                .channel();
     }
 
     private RdmaServer serverOf(MessageHandler handler) {
@@ -116,20 +100,15 @@ public abstract class MetadataSuite extends ApiSuite {
     @Test
     void theFramesAreAsDocumented() {
         try (RdmaServer server = serverOf(TENANT)) {
-            RdmaChannel peer = peerOf(server);
+            RdmaChannel peer = stranger(server);
             peer.writeAndFlush(frame("0c 00000000000009 ffffffff 01 000d 06 74656e616e74 0004 626c7565 68"));
             assertThat(hex(inbox(peer).next()))
                     .isEqualTo("0d00000000000009" + "0008" + "04636f7374" + "0001" + "33" + "626c7565");
-            peer.writeAndFlush(frame("01 0000000000000a 68"));
+            peer.writeAndFlush(frame("04 0000000000000a ffffffff 68"));
             assertThat(hex(inbox(peer).next())).startsWith("0d0000000000000a");
             done("closing", peer.close());
-            RdmaChannel other = (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
-                    .channel();
-            other.writeAndFlush(frame("01 0000000000000a 68"));
-            assertThat(hex(inbox(other).next())).isEqualTo("020000000000000a" + hex("null".getBytes(UTF_8)));
-            done("closing", other.close());
         }
-        try (Server server = listen(announcing());
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .connect(host(), server.address().getPort())) {
@@ -154,30 +133,9 @@ public abstract class MetadataSuite extends ApiSuite {
     }
 
     @Test
-    void aPeerOfAnotherReleaseRefusesOnlyThatRequest() throws Exception {
-        try (Server server = listen();
-                RdmaClient client = RdmaClient.builder()
-                        .group(group)
-                        .connect(host(), server.address().getPort())) {
-            assertThat(failure("the request", client.request(new byte[1], BLUE)))
-                    .isInstanceOf(RequestException.Refused.class);
-            RdmaChannel accepted = server.next();
-            CompletableFuture<byte[]> plain = client.request(new byte[1]);
-            assertThat(hex(inbox(accepted).next())).startsWith("01");
-            plain.cancel(false);
-            CompletableFuture<Reply<byte[]>> reply = client.requestReply(new byte[1], RequestOptions.DEFAULTS);
-            String sent = hex(inbox(accepted).next());
-            assertThat(sent).startsWith("01");
-            accepted.writeAndFlush(frame("02" + sent.substring(2, 16) + "6f6b"));
-            assertThat(reply.get().message()).isEqualTo("ok".getBytes(UTF_8));
-            assertThat(reply.get().metadata()).isEqualTo(Metadata.EMPTY);
-        }
-    }
-
-    @Test
     void whatIsOverTheLimitsIsRefusedAndTheConnectionStays() {
         try (RdmaServer server = serverOf(TENANT)) {
-            RdmaChannel peer = peerOf(server);
+            RdmaChannel peer = stranger(server);
             String many = "01 61 0000";
             StringBuilder entries = new StringBuilder();
             for (int i = 0; i < 65; i++) {
@@ -200,7 +158,7 @@ public abstract class MetadataSuite extends ApiSuite {
     void methodsAreNamedByHeaders() {
         Method<String, String> place = Method.of("orders", "place", Codec.TEXT, Codec.TEXT);
         try (RdmaServer server = serverOf(Methods.NONE.with(place, (exchange, order) -> order + "!"))) {
-            RdmaChannel peer = peerOf(server);
+            RdmaChannel peer = stranger(server);
             String service = "08 3a73657276696365";
             String method = "07 3a6d6574686f64";
             String orders = "0006 6f7264657273";
@@ -237,7 +195,7 @@ public abstract class MetadataSuite extends ApiSuite {
             "00 0008 01 61 0000 01 61 0000", // twice
         }) {
             try (RdmaServer server = serverOf(TENANT)) {
-                RdmaChannel peer = peerOf(server);
+                RdmaChannel peer = stranger(server);
                 peer.writeAndFlush(frame("0c 00000000000001 ffffffff" + headers));
                 done("closing after " + headers, peer.closeFuture());
                 assertThat(inbox(peer).messages.poll()).as(headers).isNull();
@@ -254,7 +212,7 @@ public abstract class MetadataSuite extends ApiSuite {
         byte[] valid = bytes("0c 00000000000001 ffffffff 00 000d 06 74656e616e74 0004 626c7565 68");
         try (RdmaServer server = serverOf(TENANT);
                 RdmaClient client = RdmaClient.builder().group(group).connect(host(), server.port())) {
-            RdmaChannel peer = peerOf(server);
+            RdmaChannel peer = stranger(server);
             for (int i = 0; i < 300; i++) {
                 byte[] bad = valid.clone();
                 for (int changes = random.nextInt(1, 4); changes > 0; changes--) {
@@ -265,7 +223,7 @@ public abstract class MetadataSuite extends ApiSuite {
                 Patience.until(
                         "an answer, or the end", () -> inbox(now).messages.poll() != null || !now.isActive());
                 if (!peer.isActive()) {
-                    peer = peerOf(server);
+                    peer = stranger(server);
                 }
             }
             done("closing", peer.close());

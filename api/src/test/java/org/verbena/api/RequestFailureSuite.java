@@ -5,8 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.Unpooled;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.util.HexFormat;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -25,16 +23,6 @@ public abstract class RequestFailureSuite extends ApiSuite {
 
     private static byte[] bytes(String hex) {
         return HexFormat.of().parseHex(hex.replace(" ", ""));
-    }
-
-    /** Announces what present clients and servers do. */
-    private static ChannelInboundHandlerAdapter announcing() {
-        return new ChannelInboundHandlerAdapter() {
-            @Override
-            public void handlerAdded(ChannelHandlerContext context) {
-                ((RdmaChannel) context.channel()).host().announce0(4);
-            }
-        };
     }
 
     @Test
@@ -128,21 +116,15 @@ public abstract class RequestFailureSuite extends ApiSuite {
             throw new RequestFailure(404, "no key", new byte[] {1, 2});
         });
         try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, fails)) {
-            RdmaChannel knows =
-                    (RdmaChannel) done("connecting", bootstrap(announcing()).connect(server.localAddress()))
-                            .channel();
-            knows.writeAndFlush(Unpooled.wrappedBuffer(bytes("01 00000000000009 68")));
+            RdmaChannel knows = stranger(server);
+            knows.writeAndFlush(Unpooled.wrappedBuffer(bytes("04 00000000000009 ffffffff 68")));
             assertThat(hex(inbox(knows).next()))
                     .isEqualTo("0b00000000000009" + "00000194" + "0006" + hex("no key".getBytes(UTF_8)) + "0102");
             done("closing", knows.close());
-            RdmaChannel other = (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
-                    .channel();
-            other.writeAndFlush(Unpooled.wrappedBuffer(bytes("01 00000000000009 68")));
-            assertThat(hex(inbox(other).next()))
-                    .isEqualTo("0300000000000009" + hex("code 404: no key".getBytes(UTF_8)));
+            RdmaChannel other = stranger(server);
             other.writeAndFlush(Unpooled.wrappedBuffer(bytes("0b 00000000000001 00000001 0000"))); // to a server
-            other.writeAndFlush(Unpooled.wrappedBuffer(bytes("01 0000000000000a 68")));
-            assertThat(hex(inbox(other).next())).startsWith("030000000000000a");
+            other.writeAndFlush(Unpooled.wrappedBuffer(bytes("04 0000000000000a ffffffff 68")));
+            assertThat(hex(inbox(other).next())).startsWith("0b0000000000000a");
             done("closing", other.close());
         }
     }
@@ -155,7 +137,7 @@ public abstract class RequestFailureSuite extends ApiSuite {
             "0b 00000000000001 00000001 0002 61", // words beyond the end
             "0b 00000000000001 ffffffff 0000", // a negative code
         }) {
-            try (Server server = listen();
+            try (Server server = listenForFrames();
                     RdmaClient client = RdmaClient.builder()
                             .group(group)
                             .reconnect(false)

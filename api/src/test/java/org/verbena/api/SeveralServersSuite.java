@@ -636,7 +636,7 @@ public abstract class SeveralServersSuite extends ApiSuite {
     void whatAnOverloadedServerRefusesGoesToAnother() {
         Overloaded busy = new Overloaded();
         AtomicReference<Consumer<List<InetSocketAddress>>> updates = new AtomicReference<>();
-        try (Server refusing = listen(busy);
+        try (Server refusing = listenForFrames(busy);
                 Named good = new Named();
                 RdmaClient client = builder()
                         .target(Target.resolver(found -> {

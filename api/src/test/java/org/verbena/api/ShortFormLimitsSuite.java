@@ -294,9 +294,7 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         try (LoggedWarnings logged = new LoggedWarnings("org.verbena");
                 RdmaServer server = serve((exchange, message) -> {})) {
             for (int i = 0; i < 3 * RateLimitedLog.LINES_PER_PERIOD; i++) {
-                RdmaChannel stranger =
-                        (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
-                                .channel();
+                RdmaChannel stranger = stranger(server);
                 stranger.writeAndFlush(Unpooled.wrappedBuffer(new byte[] {1, 2, 3}));
                 done("the server closing the connection", stranger.closeFuture());
             }

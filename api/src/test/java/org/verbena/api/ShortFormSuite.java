@@ -37,6 +37,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.ProtocolException;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.UnusedPort;
@@ -96,8 +97,8 @@ public abstract class ShortFormSuite extends ApiSuite {
     }
 
     /**
-     * Byte for byte what clients of other releases send and expect: a kind, seven bytes that say which request, and the
-     * payload.
+     * Byte for byte what clients send and expect: a kind, seven bytes that say which request, the time of a request, and
+     * the payload.
      */
     @Test
     void theHeaderHasNotChanged() {
@@ -115,15 +116,13 @@ public abstract class ShortFormSuite extends ApiSuite {
         };
         try (RdmaServer server =
                 RdmaServer.builder().group(group).discloseErrors(true).bind(host(), 0, handler)) {
-            RdmaChannel client = (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
-                    .channel();
+            RdmaChannel client = stranger(server);
             String failure = HexFormat.of()
                     .formatHex("java.lang.IllegalStateException: the failure".getBytes(StandardCharsets.UTF_8));
             for (String[] exchange : new String[][] {
                 {"00 00000000000000 68656c6c6f", "00 00000000000000 68656c6c6f"},
-                {"01 01020304050607 68656c6c6f", "02 01020304050607 68656c6c6f"},
-                {"01 00000000000009", "03 00000000000009" + failure},
-                {"04 01020304050607 ffffffff 68656c6c6f", "02 01020304050607 68656c6c6f"}
+                {"04 01020304050607 ffffffff 68656c6c6f", "02 01020304050607 68656c6c6f"},
+                {"04 00000000000009 ffffffff", "03 00000000000009" + failure}
             }) {
                 client.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex(exchange[0].replace(" ", ""))));
                 assertThat(HexFormat.of().formatHex(inbox(client).next())).isEqualTo(exchange[1].replace(" ", ""));
@@ -150,9 +149,7 @@ public abstract class ShortFormSuite extends ApiSuite {
             for (byte[] message :
                     new byte[][] {{'h', 'e', 'l', 'l', 'o'}, {9, 0, 0, 0, 0, 0, 0, 0}, {4, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3}
                     }) {
-                RdmaChannel client =
-                        (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
-                                .channel();
+                RdmaChannel client = stranger(server);
                 client.writeAndFlush(Unpooled.wrappedBuffer(message));
                 done("the server closing the connection", client.closeFuture());
                 assertThat(Patience.take("a warning", logged))
@@ -170,18 +167,26 @@ public abstract class ShortFormSuite extends ApiSuite {
     }
 
     @Test
-    void aServerThatDoesNotAnnounceThatItTakesTimesGetsNone() {
-        try (Server old = listen();
-                RdmaClient client = RdmaClient.builder()
+    void aPlainChannelIsRefusedInTheHandshake() {
+        BlockingQueue<RdmaChannel> connected = new LinkedBlockingQueue<>();
+        try (LoggedWarnings logged = new LoggedWarnings(RdmaServerChannel.class.getName());
+                RdmaServer server = RdmaServer.builder()
                         .group(group)
-                        .connect(host(), old.address().getPort())) {
-            CompletableFuture<byte[]> request = client.request("hello".getBytes(StandardCharsets.UTF_8));
-            RdmaChannel server = old.next();
-            byte[] frame = inbox(server).next();
-            assertThat(HexFormat.of().formatHex(frame)).isEqualTo("0100000000000001" + "68656c6c6f");
-            frame[0] = 2;
-            server.writeAndFlush(Unpooled.wrappedBuffer(frame));
-            assertThat(Patience.await("the reply", request)).isEqualTo("hello".getBytes(StandardCharsets.UTF_8));
+                        .onConnect(connected::add)
+                        .bind(host(), 0, (exchange, message) -> exchange.reply(message.retain()));
+                Server plain = listen()) {
+            failure("a plain channel", bootstrap().connect(server.localAddress()));
+            Patience.until("the operator can read why", () -> !logged.texts().isEmpty());
+            assertThat(connected).isEmpty();
+            assertThatThrownBy(() -> RdmaClient.builder()
+                            .group(group)
+                            .failFast()
+                            .connect(host(), plain.address().getPort()))
+                    .isInstanceOf(ProtocolException.class);
+            try (RdmaClient client = client(server)) {
+                assertThat(Patience.await("a reply", client.request(new byte[3])))
+                        .hasSize(3);
+            }
         }
     }
 
@@ -325,16 +330,9 @@ public abstract class ShortFormSuite extends ApiSuite {
         }
     }
 
-    /** A server that does not know of cancelled requests, and answers with the frame that it got. */
-    private static void answerLate(RdmaChannel server, byte[] request) {
-        byte[] reply = request.clone();
-        reply[0] = 2;
-        server.writeAndFlush(Unpooled.wrappedBuffer(reply));
-    }
-
     @Test
     void aRequestTimesOutAndItsLateReplyIsCounted() {
-        try (Server server = listen();
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .connect(host(), server.address().getPort())) {
@@ -344,10 +342,10 @@ public abstract class ShortFormSuite extends ApiSuite {
                     .hasMessageContaining("50 ms")
                     .hasMessageContaining(String.valueOf(server.address().getPort()));
             RdmaChannel atServer = server.next();
-            answerLate(atServer, inbox(atServer).next());
+            reply(atServer, nextRequest(atServer));
             Patience.until("the late reply is counted", () -> client.lateReplies() == 1);
             CompletableFuture<byte[]> next = client.request(patternBytes(10, 2));
-            answerLate(atServer, inbox(atServer).next());
+            reply(atServer, nextRequest(atServer));
             assertThat(Patience.await("the next reply", next)).isEqualTo(patternBytes(10, 2));
         }
     }
@@ -596,23 +594,23 @@ public abstract class ShortFormSuite extends ApiSuite {
 
     @Test
     void aCancelledFutureOfTheJdkGivesItsReplyUp() {
-        try (Server server = listen();
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .connect(host(), server.address().getPort())) {
             RdmaChannel atServer = server.next();
             CompletableFuture<byte[]> request = client.request(new byte[3]);
-            byte[] first = inbox(atServer).next();
+            byte[] first = nextRequest(atServer);
             assertThat(request.cancel(true)).isTrue();
             CompletableFuture<ByteBuffer> limited = client.request(ByteBuffer.allocate(3));
-            byte[] second = inbox(atServer).next(); // given up before, it would not be sent
+            byte[] second = nextRequest(atServer); // given up before, it would not be sent
             assertThat(failure("a future that its owner limits", limited.orTimeout(1, TimeUnit.MILLISECONDS)))
                     .isInstanceOf(TimeoutException.class);
-            answerLate(atServer, first);
+            reply(atServer, first);
             Patience.until("that reply is dropped", () -> client.lateReplies() == 1);
-            answerLate(atServer, second);
+            reply(atServer, second);
             CompletableFuture<byte[]> next = client.request(new byte[4]);
-            answerLate(atServer, inbox(atServer).next());
+            reply(atServer, nextRequest(atServer));
             assertThat(Patience.await("the next reply", next)).hasSize(4);
         }
     }

@@ -9,9 +9,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandler;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.BlockingOperationException;
 import java.net.InetSocketAddress;
@@ -49,22 +46,6 @@ public abstract class ShutdownSuite extends ApiSuite {
                 .target(Target.of(addresses))
                 .backOff(Duration.ofMillis(5), Duration.ofMillis(50))
                 .connect();
-    }
-
-    /** A client that is none: it sends and gets frames. */
-    private RdmaChannel stranger(RdmaServer server, ChannelHandler... handlers) {
-        return (RdmaChannel) done("connecting", bootstrap(handlers).connect(server.localAddress()))
-                .channel();
-    }
-
-    /** Announces what present clients do. */
-    private static ChannelHandler announcing() {
-        return new ChannelInboundHandlerAdapter() {
-            @Override
-            public void handlerAdded(ChannelHandlerContext context) {
-                ((RdmaChannel) context.channel()).host().announce0(4);
-            }
-        };
     }
 
     private static void write(RdmaChannel channel, String hex) {
@@ -303,44 +284,20 @@ public abstract class ShutdownSuite extends ApiSuite {
         }
     }
 
-    // ---- peers of other releases, and hostile ones
-
-    @Test
-    void aPeerThatCannotBeAskedIsClosedWhenItIsAnswered() {
-        BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
-        RdmaServer server = serve(
-                0, MessageHandler.ofBytes((exchange, message) -> replies.add(() -> exchange.reply(text("late")))));
-        RdmaChannel idle = stranger(server);
-        RdmaChannel busy = stranger(server);
-        write(busy, "01 00000000000001 68");
-        write(busy, "01 00000000000002 68");
-        Runnable first = Patience.take("the first", replies);
-        Runnable second = Patience.take("the second", replies);
-        CompletableFuture<Boolean> stopping = server.shutdown(LONG);
-        done("the idle one closing", idle.closeFuture());
-        second.run();
-        assertThat(hex(inbox(busy).next())).isEqualTo("0200000000000002" + hex(text("late")));
-        settle(busy, busy);
-        assertThat(busy.isActive()).isTrue();
-        first.run();
-        assertThat(hex(inbox(busy).next())).isEqualTo("0200000000000001" + hex(text("late")));
-        done("the busy one closing", busy.closeFuture());
-        assertThat(Patience.await("the shutdown", stopping)).isTrue();
-        assertThat(inbox(idle).messages).as("what it would not know").isEmpty();
-    }
+    // ---- hostile peers
 
     @Test
     void aPeerThatStaysIsServed() {
         RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
-        RdmaChannel stays = stranger(server, announcing());
-        RdmaChannel leaves = stranger(server, announcing());
+        RdmaChannel stays = stranger(server);
+        RdmaChannel leaves = stranger(server);
         CompletableFuture<Boolean> stopping = server.shutdown(LONG);
         for (RdmaChannel each : List.of(stays, leaves)) {
             assertThat(hex(inbox(each).next())).startsWith(LEAVING);
         }
         write(leaves, "07 00000000000000");
         done("the one that leaves closing", leaves.closeFuture());
-        write(stays, "01 00000000000001 6869");
+        write(stays, "04 00000000000001 ffffffff 6869");
         assertThat(hex(inbox(stays).next())).isEqualTo("02000000000000016869");
         assertThat(stopping).isNotDone();
         server.close();
@@ -356,10 +313,10 @@ public abstract class ShutdownSuite extends ApiSuite {
                 .group(group)
                 .option(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, 200)
                 .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(new byte[256 << 10])));
-        RdmaChannel deaf = stranger(server, announcing());
+        RdmaChannel deaf = stranger(server);
         deaf.config().setAutoRead(false);
         for (int i = 1; i <= 200; i++) {
-            write(deaf, "01 000000000000" + HexFormat.of().toHexDigits((byte) i));
+            write(deaf, "04 000000000000" + HexFormat.of().toHexDigits((byte) i) + "ffffffff");
         }
         Channel accepted = server.connections().iterator().next();
         Patience.until("replies wait", () -> !accepted.isWritable());
@@ -371,7 +328,7 @@ public abstract class ShutdownSuite extends ApiSuite {
     @Test
     void aPeerThatStaysIsClosedInTheEnd() {
         RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)));
-        RdmaChannel stays = stranger(server, announcing());
+        RdmaChannel stays = stranger(server);
         CompletableFuture<Boolean> stopping = server.shutdown(Duration.ofMillis(50));
         done("the one that stays closing", stays.closeFuture());
         assertThat(Patience.await("the shutdown", stopping))
@@ -383,14 +340,14 @@ public abstract class ShutdownSuite extends ApiSuite {
     @Test
     void framesFromTheWrongSideAreIgnored() {
         try (RdmaServer server = serve(0, MessageHandler.ofBytes((exchange, message) -> exchange.reply(message)))) {
-            RdmaChannel stranger = stranger(server, announcing());
+            RdmaChannel stranger = stranger(server);
             write(stranger, LEAVING);
             write(stranger, "0a 00000000000001 01 6e6f");
-            write(stranger, "01 00000000000001 6869");
+            write(stranger, "04 00000000000001 ffffffff 6869");
             assertThat(hex(inbox(stranger).next())).isEqualTo("02000000000000016869");
             done("closing", stranger.close());
             for (String malformed : List.of("09 00000000000000 000000", "0a 00000000000001", "0a 00000000000001 7f")) {
-                RdmaChannel closed = stranger(server, announcing());
+                RdmaChannel closed = stranger(server);
                 write(closed, malformed);
                 done("the server closing " + malformed, closed.closeFuture());
             }
@@ -500,8 +457,8 @@ public abstract class ShutdownSuite extends ApiSuite {
     void requestsOfAClientThatIsLostMeanwhileAreNotAnswered() {
         BlockingQueue<Exchange> held = new LinkedBlockingQueue<>();
         RdmaServer server = serve(0, (exchange, message) -> held.add(exchange));
-        RdmaChannel stays = stranger(server, announcing());
-        write(stays, "01 00000000000001 68");
+        RdmaChannel stays = stranger(server);
+        write(stays, "04 00000000000001 ffffffff 68");
         Patience.take("the request", held);
         CompletableFuture<Boolean> stopping = server.shutdown(LONG);
         assertThat(hex(inbox(stays).next())).startsWith(LEAVING);

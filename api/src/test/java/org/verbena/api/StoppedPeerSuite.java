@@ -85,7 +85,7 @@ public abstract class StoppedPeerSuite extends ApiSuite {
     void closingAClientOfOneSaysNothing() throws Exception {
         TrafficPeer peer = TrafficPeer.start(provider(), host());
         try {
-            RdmaClient client = firstClient(peer.address().getPort());
+            RdmaClient client = firstClient(peer.requestPort());
             try (LoggedWarnings netty = new LoggedWarnings("io.netty");
                     LoggedWarnings verbena = new LoggedWarnings("org.verbena")) {
                 peer.stop();

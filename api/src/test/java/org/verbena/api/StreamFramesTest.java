@@ -6,8 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -49,33 +47,6 @@ class StreamFramesTest extends ApiSuite {
         return Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex.replace(" ", "")));
     }
 
-    private static ChannelInboundHandlerAdapter announcing() {
-        return announcing(4);
-    }
-
-    private static ChannelInboundHandlerAdapter announcing(int features) {
-        return new ChannelInboundHandlerAdapter() {
-            @Override
-            public boolean isSharable() {
-                return true;
-            }
-
-            @Override
-            public void handlerAdded(ChannelHandlerContext context) {
-                ((RdmaChannel) context.channel()).host().announce0(features);
-            }
-        };
-    }
-
-    private RdmaChannel peerOf(RdmaServer server) {
-        return peerOf(server, 4);
-    }
-
-    private RdmaChannel peerOf(RdmaServer server, int features) {
-        return (RdmaChannel) done("connecting", bootstrap(announcing(features)).connect(server.localAddress()))
-                .channel();
-    }
-
     /** Streams are not read; other requests are answered. */
     private RdmaServer serverOfStreams() {
         return RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {
@@ -96,7 +67,7 @@ class StreamFramesTest extends ApiSuite {
     @Test
     void theServersFramesAreAsDocumented() throws Exception {
         try (RdmaServer server = serverOfStreams()) {
-            RdmaChannel peer = peerOf(server);
+            RdmaChannel peer = stranger(server);
             peer.writeAndFlush(frame(BEGIN));
             assertThat(hex(inbox(peer).next())).isEqualTo("10" + "80000000000009" + WINDOW);
             MessageStream stream = Patience.take("the stream", begun);
@@ -126,7 +97,7 @@ class StreamFramesTest extends ApiSuite {
             peer.writeAndFlush(frame(ITEM + "68"));
             peer.writeAndFlush(frame("10 00000000000009 00000001 00000001"));
             peer.writeAndFlush(frame(END));
-            peer.writeAndFlush(frame("01 0000000000000a 68"));
+            peer.writeAndFlush(frame("04 0000000000000a ffffffff 68"));
             assertThat(hex(inbox(peer).next())).isEqualTo("02" + "0000000000000a" + "2a");
             done("closing", peer.close());
         }
@@ -137,7 +108,6 @@ class StreamFramesTest extends ApiSuite {
 
     private static final Metadata ONE = Metadata.EMPTY.with("a", "1");
 
-    /** Only to peers that take them. */
     @Test
     void theServersHeadersAreAsDocumented() {
         BlockingQueue<Exchange> exchanges = new LinkedBlockingQueue<>();
@@ -145,39 +115,32 @@ class StreamFramesTest extends ApiSuite {
             exchange.addReplyMetadata(ONE);
             exchanges.add(exchange);
         })) {
-            for (int features : new int[] {4, 4 | 8}) {
-                boolean taken = features != 4;
-                RdmaChannel peer = peerOf(server, features);
-                peer.writeAndFlush(frame(BEGIN));
-                Exchange exchange = Patience.take("the request", exchanges);
-                MessageStream stream = exchange.stream();
-                assertThat(hex(inbox(peer).next())).isEqualTo("10" + "80000000000009" + WINDOW);
-                stream.send(new byte[] {1});
-                exchange.addReplyMetadata(ONE);
-                stream.send(new byte[] {2});
-                stream.end();
-                peer.writeAndFlush(frame("10 00000000000009 00000002 00000100"));
-                if (taken) {
-                    assertThat(hex(inbox(peer).next())).isEqualTo("11" + "80000000000009" + HEADERS);
-                }
-                assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "01");
-                assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "02");
-                assertThat(hex(inbox(peer).next())).isEqualTo("0f" + "80000000000009" + (taken ? HEADERS : ""));
-                peer.writeAndFlush(frame(BEGIN));
-                MessageStream empty = Patience.take("the request", exchanges).stream();
-                inbox(peer).next();
-                empty.end();
-                assertThat(hex(inbox(peer).next()))
-                        .as("without a message")
-                        .isEqualTo("0f" + "80000000000009" + (taken ? HEADERS : ""));
-                done("closing", peer.close());
-            }
+            RdmaChannel peer = stranger(server);
+            peer.writeAndFlush(frame(BEGIN));
+            Exchange exchange = Patience.take("the request", exchanges);
+            MessageStream stream = exchange.stream();
+            assertThat(hex(inbox(peer).next())).isEqualTo("10" + "80000000000009" + WINDOW);
+            stream.send(new byte[] {1});
+            exchange.addReplyMetadata(ONE);
+            stream.send(new byte[] {2});
+            stream.end();
+            peer.writeAndFlush(frame("10 00000000000009 00000002 00000100"));
+            assertThat(hex(inbox(peer).next())).isEqualTo("11" + "80000000000009" + HEADERS);
+            assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "01");
+            assertThat(hex(inbox(peer).next())).isEqualTo("0e" + "80000000000009" + "02");
+            assertThat(hex(inbox(peer).next())).isEqualTo("0f" + "80000000000009" + HEADERS);
+            peer.writeAndFlush(frame(BEGIN));
+            MessageStream empty = Patience.take("the request", exchanges).stream();
+            inbox(peer).next();
+            empty.end();
+            assertThat(hex(inbox(peer).next())).as("without a message").isEqualTo("0f" + "80000000000009" + HEADERS);
+            done("closing", peer.close());
         }
     }
 
     @Test
     void aClientTakesHeaders() {
-        try (Server server = listen(announcing());
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .connect(host(), server.address().getPort())) {
@@ -216,7 +179,7 @@ class StreamFramesTest extends ApiSuite {
                 "0f 00000000000001" + HEADERS,
             })
     void aServerThatBreaksTheRulesOfHeadersLosesItsConnection(String frames) {
-        try (Server server = listen(announcing());
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .reconnect(false)
@@ -242,7 +205,7 @@ class StreamFramesTest extends ApiSuite {
         System.out.println("seed " + seed);
         Random random = new Random(seed);
         int[] kinds = {2, 13, 14, 14, 15, 16, 17, 17};
-        try (Server server = listen(announcing());
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .backOff(Duration.ofMillis(1), Duration.ofMillis(1))
@@ -286,7 +249,7 @@ class StreamFramesTest extends ApiSuite {
     /** What is behind a hole would look as if there were none. */
     @Test
     void nothingFollowsALostMessageButTheCancellation() {
-        try (Server server = listen(announcing());
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .connect(host(), server.address().getPort())) {
@@ -312,7 +275,7 @@ class StreamFramesTest extends ApiSuite {
     @Test
     void aCancelledStreamKeepsNothing() throws Exception {
         try (RdmaServer server = serverOfStreams()) {
-            RdmaChannel peer = peerOf(server);
+            RdmaChannel peer = stranger(server);
             peer.writeAndFlush(frame(BEGIN));
             inbox(peer).next();
             MessageStream stream = Patience.take("the stream", begun);
@@ -334,7 +297,7 @@ class StreamFramesTest extends ApiSuite {
 
     @Test
     void theClientsFramesAreAsDocumented() {
-        try (Server server = listen(announcing());
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .connect(host(), server.address().getPort())) {
@@ -372,7 +335,7 @@ class StreamFramesTest extends ApiSuite {
     /** The first server leaves before it has begun the stream. The next one gets it with all its messages. */
     @Test
     void aStreamThatWasNotBegunGoesOnElsewhere() {
-        try (Server server = listen(announcing());
+        try (Server server = listenForFrames();
                 RdmaClient client = RdmaClient.builder()
                         .group(group)
                         .connect(host(), server.address().getPort())) {
@@ -415,7 +378,7 @@ class StreamFramesTest extends ApiSuite {
             })
     void aPeerThatBreaksTheRulesLosesItsConnection(String frames) {
         try (RdmaServer server = serverOfStreams()) {
-            RdmaChannel peer = peerOf(server);
+            RdmaChannel peer = stranger(server);
             for (String each : frames.split(";")) {
                 peer.writeAndFlush(frame(each));
             }
@@ -434,14 +397,14 @@ class StreamFramesTest extends ApiSuite {
     void creditHasABoundInMessagesAndInBytes() {
         try (RdmaServer server = serverOfStreams()) {
             for (int[] shape : new int[][] {{256, 0}, {2, 32 << 10}, {1, 1 << 20}, {65, 1000}, {66, 1000}}) {
-                RdmaChannel peer = peerOf(server);
+                RdmaChannel peer = stranger(server);
                 peer.writeAndFlush(frame(BEGIN));
                 inbox(peer).next();
                 for (int i = 0; i < shape[0]; i++) {
                     peer.writeAndFlush(Unpooled.wrappedBuffer(
                             frame(ITEM), Unpooled.buffer(shape[1]).writeZero(shape[1])));
                 }
-                peer.writeAndFlush(frame("01 0000000000000a 68"));
+                peer.writeAndFlush(frame("04 0000000000000a ffffffff 68"));
                 assertThat(hex(inbox(peer).next()))
                         .as("%d of %d", shape[0], shape[1])
                         .isEqualTo("020000000000000a2a");
@@ -464,7 +427,7 @@ class StreamFramesTest extends ApiSuite {
                 exchange.reply(new byte[] {0x2a});
             }
         })) {
-            RdmaChannel peer = peerOf(server);
+            RdmaChannel peer = stranger(server);
             peer.writeAndFlush(frame(BEGIN));
             peer.writeAndFlush(frame(ITEM));
             done("the end", peer.closeFuture());
@@ -480,7 +443,7 @@ class StreamFramesTest extends ApiSuite {
         int[] kinds = {8, 12, 12, 12, 14, 14, 15, 16, 16};
         try (RdmaServer server = serverOfStreams()) {
             for (int i = 0; i < 40; i++) {
-                RdmaChannel peer = peerOf(server);
+                RdmaChannel peer = stranger(server);
                 for (int j = 0; j < 40 && peer.isActive(); j++) {
                     int kind = random.nextInt(40) == 0 ? 17 : kinds[random.nextInt(kinds.length)];
                     ByteBuf sent = Unpooled.buffer()

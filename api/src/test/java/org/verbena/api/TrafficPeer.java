@@ -17,18 +17,21 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.verbena.transport.spi.Patience;
 
-/** Another process that sends everything back, messages and streams, to be killed or stopped. */
+/** Another process that sends everything back: messages, streams and requests. To be killed or stopped. */
 final class TrafficPeer {
     private static final String READY = "traffic peer at ports ";
 
     private final Process process;
     private final InetSocketAddress address;
     private final InetSocketAddress streamAddress;
+    private final int requestPort;
 
-    private TrafficPeer(Process process, InetSocketAddress address, InetSocketAddress streamAddress) {
+    private TrafficPeer(
+            Process process, InetSocketAddress address, InetSocketAddress streamAddress, int requestPort) {
         this.process = process;
         this.address = address;
         this.streamAddress = streamAddress;
+        this.requestPort = requestPort;
     }
 
     /** Starts one and waits until it listens. */
@@ -47,7 +50,8 @@ final class TrafficPeer {
         return new TrafficPeer(
                 process,
                 new InetSocketAddress(host, Integer.parseInt(ports[0])),
-                new InetSocketAddress(host, Integer.parseInt(ports[1])));
+                new InetSocketAddress(host, Integer.parseInt(ports[1])),
+                Integer.parseInt(ports[2]));
     }
 
     /** Another JVM like this one. */
@@ -88,6 +92,11 @@ final class TrafficPeer {
         return streamAddress;
     }
 
+    /** Where it is a server for clients. */
+    int requestPort() {
+        return requestPort;
+    }
+
     /** SIGSTOP: it is there and does nothing. */
     void stop() throws IOException, InterruptedException {
         Process kill = new ProcessBuilder("kill", "-STOP", String.valueOf(process.pid()))
@@ -116,7 +125,10 @@ final class TrafficPeer {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
         int messages = listen(group, RdmaServerChannel.class, arguments[1]);
         int streams = listen(group, RdmaServerSocketChannel.class, arguments[1]);
-        System.out.println(READY + messages + " " + streams);
+        RdmaServer requests = RdmaServer.builder()
+                .group(group)
+                .bind(arguments[1], 0, (exchange, message) -> exchange.reply(message.retain()));
+        System.out.println(READY + messages + " " + streams + " " + requests.port());
         ProcessHandle parent = ProcessHandle.current().parent().orElseThrow();
         while (parent.isAlive()) {
             Thread.sleep(500);

@@ -22,7 +22,7 @@ public interface OutgoingRequest {
 
     /**
      * Adds metadata, in place of entries of the same name. To be called before {@link ClientInterceptor#onRequest}
-     * returns. Servers of other releases refuse requests with metadata.
+     * returns.
      *
      * @param more what to add
      * @throws IllegalArgumentException all together would be over the limits of {@link Metadata}

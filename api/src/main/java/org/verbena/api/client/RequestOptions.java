@@ -103,8 +103,7 @@ public final class RequestOptions {
 
     /**
      * The same with metadata, which the server's handler sees, in place of what there was. It counts against {@code
-     * MAX_MESSAGE_BYTES} and the client's limits as the message does. Servers of other releases take none: there the
-     * request fails with {@link org.verbena.transport.RequestException.Refused}.
+     * MAX_MESSAGE_BYTES} and the client's limits as the message does.
      *
      * @param value what goes with the request
      * @return changed options

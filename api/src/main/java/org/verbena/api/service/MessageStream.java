@@ -115,8 +115,8 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
      * {@linkplain org.verbena.api.Exchange#addReplyMetadata added} before it sent a message, or all that it has added
      * if it sends none; at the handler, what came with the request.
      *
-     * @return done when the first message has arrived, or the stream has ended; with nothing if there is nothing, or if
-     *     the other end is of another release. Fails with the stream. Stages run on a virtual thread
+     * @return done when the first message has arrived, or the stream has ended; with nothing if there is nothing. Fails
+     *     with the stream. Stages run on a virtual thread
      */
     CompletableFuture<Metadata> metadata();
 
@@ -124,8 +124,7 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
      * Returns what the server has sent with the stream's end: what the handler has {@linkplain
      * org.verbena.api.Exchange#addReplyMetadata added} since it sent its first message, or all if it has sent none.
      *
-     * @return done when the stream has ended; with nothing if there is nothing, if the server is of another release,
-     *     and at the handler. Fails with the stream. Stages run on a virtual thread
+     * @return done when the stream has ended; with nothing if there is nothing, and at the handler. Fails with the stream. Stages run on a virtual thread
      */
     CompletableFuture<Metadata> trailers();
 

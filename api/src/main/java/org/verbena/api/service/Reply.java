@@ -5,6 +5,6 @@ package org.verbena.api.service;
  *
  * @param <T> the type of the message
  * @param message what the handler has replied
- * @param metadata what the handler has added; empty if there is nothing, or if the server is of another release
+ * @param metadata what the handler has added; empty if there is nothing
  */
 public record Reply<T>(T message, Metadata metadata) {}

@@ -11,8 +11,6 @@ import java.util.Objects;
  * <pre>{@code
  * throw new RequestFailure(404, "no such key");
  * }</pre>
- *
- * <p>A client of another release gets a {@link RequestException.Failed} with the code and the words.
  */
 public final class RequestFailure extends RequestException {
     @Serial

@@ -95,7 +95,6 @@ public final class ChannelConnection implements MessageListener {
 
     // Confined to the event loop.
     private Frame.@Nullable Listener frameListener;
-    private int announced;
     private @Nullable ProviderAccount account;
     private @Nullable Endpoint endpoint;
     private boolean over;
@@ -190,11 +189,6 @@ public final class ChannelConnection implements MessageListener {
         remote = address;
     }
 
-    /** Sets the features that this end's program announces in the handshake. */
-    public void announce0(int features) {
-        announced = features;
-    }
-
     /** Reports each frame to an observer from now on, or to none. */
     public void observe0(Frame.@Nullable Listener observer) {
         frameListener = observer;
@@ -206,9 +200,14 @@ public final class ChannelConnection implements MessageListener {
 
     // ---- from its beginning to its end
 
-    /** Begins. The provider's endpoint is then passed to {@link #uses0}. */
+    /** Begins, with what this end's program announces. The provider's endpoint is then passed to {@link #uses0}. */
     public MessageConnection begin0(
-            EventLoop loop, RdmaProvider provider, Role role, MessageOptions options, @Nullable PreSharedKeys keys) {
+            EventLoop loop,
+            RdmaProvider provider,
+            Role role,
+            MessageOptions options,
+            int announced,
+            @Nullable PreSharedKeys keys) {
         loopClock = LoopGroup.clockOf(loop);
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, this, loopClock);
         made.limitTransfers(((RdmaEventLoop) loop)::transferBudget0);
@@ -258,12 +257,6 @@ public final class ChannelConnection implements MessageListener {
         if (shown != null) {
             shown.active0();
         }
-    }
-
-    /** Whether the peer's program announced this feature; once active. */
-    public boolean peerTakes0(int feature) {
-        MessageConnection begun = connection;
-        return begun != null && (begun.peerAnnounced() & feature) != 0;
     }
 
     /** Whether the peer has closed, so that it takes nothing more. */

@@ -15,6 +15,9 @@ public interface ConnectionSettings {
      */
     MessageOptions messageOptions();
 
+    /** What this end's program announces in the handshake. */
+    int announced();
+
     /** The keys, one of which a peer has to prove; null for none. */
     @Nullable PreSharedKeys preSharedKeys();
 

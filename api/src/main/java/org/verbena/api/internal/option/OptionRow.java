@@ -91,6 +91,11 @@ public record OptionRow<T>(
         });
     }
 
+    /** This option, which is not among those that a channel lists. */
+    public OptionRow<T> unlisted() {
+        return new OptionRow<>(option, getter, setter, false);
+    }
+
     /** This option, which keeps and returns another form of the value, such as a copy. */
     public OptionRow<T> as(UnaryOperator<T> form) {
         return new OptionRow<>(

@@ -11,9 +11,9 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>{@code
  *  handshake --> closed
- *  active, and the client can be asked to leave  --> LEAVING sent --its LEAVE--> closed
- *  active, and it cannot, or there is no memory  --nothing is open--> closed
- *                                                                     closed --no handler runs--> done
+ *  active                        --> LEAVING sent --its LEAVE--> closed
+ *  active, and there is no memory --nothing is open--> closed
+ *                                                      closed --no handler runs--> done
  * }</pre>
  *
  * <p>A client that was asked to leave goes on elsewhere with its further requests, and leaves when it has its replies
@@ -61,7 +61,7 @@ final class Drain {
         ShortForm.done(channel.closeFuture()).thenRun(this::check);
         if (!channel.isActive()) {
             channel.close(); // a client in the handshake has sent nothing yet
-        } else if (messenger.peerTakes0(Frames.EXTENDED)) {
+        } else {
             clientLeaves = true;
             messenger.outgoing().leaving(reason).addListener(asked -> {
                 if (!asked.isSuccess()) { // there is no memory, or the connection is gone

@@ -18,11 +18,10 @@ import org.verbena.transport.RequestFailure;
  * }</pre>
  *
  * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds.
- * Clients send it only to servers that {@linkplain #TAKES_TIMED_REQUESTS announced} it. A refusal answers only timed
- * requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
+ * 0xffffffff is no limit. A refusal because of too much load has 4 bytes as well: after how many microseconds the
+ * request may be sent again.
  *
- * <p>A cancel says that nobody waits for the reply to a request any more. It has no payload and no answer, and goes
- * only to peers that {@linkplain #EXTENDED announced} it.
+ * <p>A cancel says that nobody waits for the reply to a request any more. It has no payload and no answer.
  *
  * <p>A server that is leaving says so, with 4 bytes that say after how many milliseconds it may be connected to again,
  * and a reason. A refused has one byte that says why, and words: the request was not begun.
@@ -31,28 +30,24 @@ import org.verbena.transport.RequestFailure;
  * and the program's payload.
  *
  * <p>A headed request is a timed one, whose 4 bytes may say that there is no limit, with a byte of flags and {@link
- * Headers} in front of its payload. A headed reply has headers there. Both go only to peers that announced {@link
- * #EXTENDED}, and only if there are headers or flags.
+ * Headers} in front of its payload. A headed reply has headers there. Both are sent only if there are headers or flags.
  *
  * <p>The messages of a stream are items, which an end sends only as long as it has credit for one, and for a byte: an
  * item credit of the other end adds to both. An end says that its items are over. Whichever end answers the request
  * sets a bit in the number of these three. It may send {@link Headers} in front of its first item, as a frame of their
- * own, and in its end, to clients that {@linkplain #TAKES_ITEMS_HEADERS announced} it.
+ * own, and in its end.
  *
  * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
- * another connection sends it when it has its last reply, only to servers that {@linkplain #EXTENDED announced} it.
+ * another connection sends it when it has its last reply.
  */
 public final class Frames {
     static final int MESSAGE = 0;
-    static final int REQUEST = 1;
     public static final int REPLY = 2;
     static final int FAILURE = 3;
     static final int TIMED_REQUEST = 4;
     static final int OVERLOADED = 5;
 
-    /** Kind 6 belonged to a frame of earlier versions. */
     static final int LEAVE = 7;
-
     static final int CANCEL = 8;
     static final int LEAVING = 9;
     static final int REFUSED = 10;
@@ -88,14 +83,8 @@ public final class Frames {
     /** Of an item credit behind its header: how many messages, and how many bytes. */
     static final int CREDIT_BYTES = 8;
 
-    /** The feature of a server that accepts requests with a time limit; announced in the handshake. */
-    static final int TAKES_TIMED_REQUESTS = 1;
-
-    /** The feature of a peer that knows the kinds from 7 on. Feature 2 belonged to earlier versions. */
-    static final int EXTENDED = 4;
-
-    /** The feature of a client that takes the headers of items and their end. */
-    static final int TAKES_ITEMS_HEADERS = 8;
+    /** What both ends announce in the handshake. */
+    public static final int SHORT_FORM = 1;
 
     static final int HEADER_BYTES = 8;
     static final int TIME_BYTES = 4;
@@ -104,7 +93,7 @@ public final class Frames {
     static final int HEADED_BYTES = TIME_BYTES + 1 + Headers.LENGTH_BYTES;
 
     /** The most that a frame has in front of its payload and the entries of its headers. */
-    static final int RESERVED_BYTES = HEADER_BYTES + HEADED_BYTES;
+    public static final int RESERVED_BYTES = HEADER_BYTES + HEADED_BYTES;
 
     /** Of an error in front of its words: the code, and how long these are. */
     static final int ERROR_BYTES = 6;

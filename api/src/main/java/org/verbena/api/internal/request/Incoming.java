@@ -49,9 +49,6 @@ public final class Incoming {
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
-    /** The peer knows that it may be refused. */
-    private final boolean refusable;
-
     private final long arrivedNanos;
     /** How long the peer waits from then on; {@link Long#MAX_VALUE} if it did not say. */
     private final long timeNanos;
@@ -78,14 +75,12 @@ public final class Incoming {
             Messenger messenger,
             long correlation,
             boolean request,
-            boolean refusable,
             long arrivedNanos,
             long timeNanos,
             Headers headers) {
         this.messenger = messenger;
         this.correlation = correlation;
         this.request = request;
-        this.refusable = refusable;
         this.arrivedNanos = arrivedNanos;
         this.timeNanos = timeNanos;
         this.headers = headers.isEmpty() ? BothWays.NONE : new BothWays(headers, Headers.NONE);
@@ -93,16 +88,7 @@ public final class Incoming {
 
     /** Of a message that is not a request. */
     static Incoming ofMessage(Messenger messenger) {
-        return new Incoming(messenger, 0, false, false, 0, Long.MAX_VALUE, Headers.NONE);
-    }
-
-    /**
-     * Of a request whose peer does not say how long it waits.
-     *
-     * @param arrivedNanos a time of the loop's clock
-     */
-    static Incoming ofRequest(Messenger messenger, long correlation, long arrivedNanos) {
-        return new Incoming(messenger, correlation, true, false, arrivedNanos, Long.MAX_VALUE, Headers.NONE);
+        return new Incoming(messenger, 0, false, 0, Long.MAX_VALUE, Headers.NONE);
     }
 
     /**
@@ -118,7 +104,7 @@ public final class Incoming {
     /** As {@link #ofTimedRequest}, with what it has in front of its message. */
     static Incoming ofHeadedRequest(
             Messenger messenger, long correlation, long arrivedNanos, long timeNanos, Headers headers) {
-        return new Incoming(messenger, correlation, true, true, arrivedNanos, timeNanos, headers);
+        return new Incoming(messenger, correlation, true, arrivedNanos, timeNanos, headers);
     }
 
     /** Null unless it is a stream. Written before any thread has it. */
@@ -209,7 +195,7 @@ public final class Incoming {
         public void end0() {
             if (finish()) {
                 answered = true;
-                messenger.outgoing().streamEnd(correlation, takeReplied0());
+                messenger.outgoing().streamEnd(correlation, takeReplied());
                 over(null);
             }
         }
@@ -226,11 +212,7 @@ public final class Incoming {
 
         @Override
         public Headers firstHeaders0() {
-            return messenger.peerTakes0(Frames.TAKES_ITEMS_HEADERS) ? first : Headers.NONE;
-        }
-
-        private Headers takeReplied0() {
-            return messenger.peerTakes0(Frames.TAKES_ITEMS_HEADERS) ? takeReplied() : Headers.NONE;
+            return first;
         }
 
         @Override
@@ -412,7 +394,7 @@ public final class Incoming {
     /** Sends a refusal to the peer, because the server is overloaded, if the peer still waits for a reply. */
     void refuse(long retryAfterNanos) {
         if (finish()) {
-            messenger.outgoing().overloaded(correlation, refusable, retryAfterNanos);
+            messenger.outgoing().overloaded(correlation, retryAfterNanos);
             unlist();
         }
     }

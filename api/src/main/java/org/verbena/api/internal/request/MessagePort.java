@@ -11,20 +11,8 @@ import org.verbena.transport.spi.RateLimitedLog;
 public interface MessagePort {
     Channel channel();
 
-    /** Reserves room for a header in front of the program's bytes, before the connection is made. Event loop only. */
-    void reserveHeader0(int bytes);
-
     /** Counts what waits above the channel among its queued bytes, before the connection is made. Event loop only. */
     void queue0(LongSupplier bytes);
-
-    /**
-     * Sets the features that this end's program announces in the handshake, before the connection is made. Event loop
-     * only.
-     */
-    void announce0(int features);
-
-    /** Whether the peer's program announced this feature. Event loop only, once active. */
-    boolean peerTakes0(int feature);
 
     /** Whether the peer has closed, so that it takes nothing more. Event loop only. */
     boolean hasPeerClosed0();

@@ -65,9 +65,6 @@ public final class Messenger extends ChannelDuplexHandler {
     private volatile boolean closedHere;
     private volatile boolean closedThere;
 
-    /** Whether the peer knows the kinds of frames from 7 on. */
-    private volatile boolean peerExtended;
-
     /** Set when it is added to the pipeline, before any thread can send. */
     @SuppressWarnings("NullAway.Init")
     private ChannelHandlerContext self;
@@ -108,16 +105,11 @@ public final class Messenger extends ChannelDuplexHandler {
         return new Messenger(port, serving, null);
     }
 
-    /**
-     * Announces features; only servers accept requests. The connection is made only after its handlers are added.
-     */
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
         self = context;
         outgoing.begin0(context);
-        port.reserveHeader0(Frames.RESERVED_BYTES);
         port.queue0(streams.unsent()::waitingBytes);
-        port.announce0(Frames.EXTENDED | (pausesReading ? Frames.TAKES_TIMED_REQUESTS : Frames.TAKES_ITEMS_HEADERS));
     }
 
     public Channel channel() {
@@ -143,16 +135,6 @@ public final class Messenger extends ChannelDuplexHandler {
     public long carried() {
         MessageStatistics now = port.statistics();
         return now.messagesSent() + now.messagesReceived() + now.oneSidedOperations();
-    }
-
-    /** Whether the peer's program announced this feature. Event loop only. */
-    boolean peerTakes0(int feature) {
-        return port.peerTakes0(feature);
-    }
-
-    /** Whether the peer knows the kinds of frames from 7 on. Any thread, once active. */
-    boolean isPeerExtended() {
-        return peerExtended;
     }
 
     /** What {@code verbena stat} shows about the channel; null if nothing. Any thread. */
@@ -344,7 +326,7 @@ public final class Messenger extends ChannelDuplexHandler {
             channel.eventLoop().execute(() -> {
                 boolean all = hasAnsweredAll();
                 try {
-                    if (!isGone() && peerTakes0(Frames.EXTENDED)) {
+                    if (!isGone()) {
                         handlers.refuseUnbegun0();
                     }
                 } finally { // whatever is thrown, for want of memory: the server must end
@@ -366,12 +348,6 @@ public final class Messenger extends ChannelDuplexHandler {
     // ---- inbound
 
     @Override
-    public void channelActive(ChannelHandlerContext context) {
-        peerExtended = peerTakes0(Frames.EXTENDED);
-        context.fireChannelActive();
-    }
-
-    @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
         if (!inRead) {
             inRead = true;
@@ -388,8 +364,6 @@ public final class Messenger extends ChannelDuplexHandler {
         long correlation = Frames.correlation(header);
         switch (kind) {
             case Frames.MESSAGE -> handlers.message0(frame);
-            case Frames.REQUEST ->
-                handlers.request0(Incoming.ofRequest(this, correlation, port.arrivalNanos0()), frame);
             case Frames.TIMED_REQUEST -> receiveTimed(correlation, frame);
             case Frames.HEADED_REQUEST -> receiveHeaded(correlation, frame);
             case Frames.HEADED_REPLY -> {

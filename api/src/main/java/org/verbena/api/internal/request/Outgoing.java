@@ -173,9 +173,9 @@ final class Outgoing {
         return answer(Frames.REPLY, correlation, payload, arrivedNanos);
     }
 
-    /** As {@link #reply(long, ByteBuf, long)}, with headers, which a peer of another release does not get. */
+    /** As {@link #reply(long, ByteBuf, long)}, with headers. */
     Future<Void> reply(long correlation, @Nullable ByteBuf payload, long arrivedNanos, Headers headers) {
-        if (headers.isEmpty() || !messenger.isPeerExtended()) {
+        if (headers.isEmpty()) {
             return reply(correlation, payload, arrivedNanos);
         }
         int bytes = headers.bytes() + (payload == null ? 0 : payload.readableBytes());
@@ -221,7 +221,7 @@ final class Outgoing {
     /**
      * Ends a stream that answers a request. It counts as a reply does.
      *
-     * @param headers what goes with it; none unless the peer takes them
+     * @param headers what goes with it
      */
     void streamEnd(long correlation, Headers headers) {
         limit.take(0);
@@ -282,7 +282,8 @@ final class Outgoing {
     }
 
     void failure(long correlation, Throwable cause) {
-        failure(correlation, describesFailures ? first(String.valueOf(cause)) : "");
+        String text = describesFailures ? first(String.valueOf(cause)) : "";
+        send(Frames.FAILURE, correlation, Unpooled.wrappedBuffer(text.getBytes(StandardCharsets.UTF_8)));
     }
 
     private static String first(String words) {
@@ -291,12 +292,7 @@ final class Outgoing {
 
     /** The request has failed in the program's way. If that cannot be sent, it fails as {@link #reply} says. */
     void error(long correlation, RequestFailure failure, long arrivedNanos) {
-        String words = first(String.valueOf(failure.getMessage()));
-        if (!messenger.isPeerExtended()) {
-            failure(correlation, "code " + failure.code() + ": " + words);
-            return;
-        }
-        byte[] text = words.getBytes(StandardCharsets.UTF_8);
+        byte[] text = first(String.valueOf(failure.getMessage())).getBytes(StandardCharsets.UTF_8);
         byte[] rest = failure.payload();
         ByteBuf payload;
         try {
@@ -312,10 +308,6 @@ final class Outgoing {
         answer(Frames.ERROR, correlation, payload, arrivedNanos);
     }
 
-    private void failure(long correlation, String text) {
-        send(Frames.FAILURE, correlation, Unpooled.wrappedBuffer(text.getBytes(StandardCharsets.UTF_8)));
-    }
-
     /** A reply cannot be sent: the request fails, if a failure can still be sent. */
     void replyFailed(long correlation, Throwable cause) {
         if (!messenger.isGone()) {
@@ -324,15 +316,9 @@ final class Outgoing {
         }
     }
 
-    /** Sends a refusal, or a failure with text to a peer that does not know refusals: the request was not begun. */
-    void overloaded(long correlation, boolean refusable, long retryAfterNanos) {
-        if (refusable) {
-            sendTimed(Frames.OVERLOADED, correlation, retryAfterNanos, Unpooled.EMPTY_BUFFER);
-        } else {
-            failure(
-                    correlation,
-                    "the server is overloaded, try again in " + Messenger.inMillis(retryAfterNanos) + " ms");
-        }
+    /** Refuses a request that has not begun, since the server is overloaded. */
+    void overloaded(long correlation, long retryAfterNanos) {
+        sendTimed(Frames.OVERLOADED, correlation, retryAfterNanos, Unpooled.EMPTY_BUFFER);
     }
 
     /** Asks the client to send nothing new here. It may connect again at once, if it can. Never throws. */
@@ -346,14 +332,9 @@ final class Outgoing {
         send(Frames.REFUSED, correlation, Unpooled.wrappedBuffer(new byte[] {Frames.REFUSED_LEAVING}));
     }
 
-    /** Refuses a request that has not begun; a peer that does not know refusals gets a failure with the words. */
+    /** Refuses a request that has not begun. */
     void refused(long correlation, int why, String words) {
-        String some = first(words);
-        if (!messenger.isPeerExtended()) {
-            failure(correlation, some);
-            return;
-        }
-        byte[] text = some.getBytes(StandardCharsets.UTF_8);
+        byte[] text = first(words).getBytes(StandardCharsets.UTF_8);
         byte[] payload = new byte[1 + text.length];
         payload[0] = (byte) why;
         System.arraycopy(text, 0, payload, 1, text.length);

@@ -175,10 +175,6 @@ public final class Requests {
             return;
         }
         left = true;
-        if (!messenger.peerTakes0(Frames.EXTENDED)) {
-            channel.close();
-            return;
-        }
         messenger.outgoing().send(Frames.LEAVE, 0, Unpooled.EMPTY_BUFFER);
         Future<?> wait =
                 channel.eventLoop().schedule(() -> channel.close(), ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
@@ -350,9 +346,7 @@ public final class Requests {
         }
 
         Future<Void> post0(ByteBuf payload, long timeNanos) {
-            return messenger.peerTakes0(Frames.TAKES_TIMED_REQUESTS)
-                    ? messenger.outgoing().sendTimed(Frames.TIMED_REQUEST, correlation, timeNanos, payload)
-                    : messenger.outgoing().send(Frames.REQUEST, correlation, payload);
+            return messenger.outgoing().sendTimed(Frames.TIMED_REQUEST, correlation, timeNanos, payload);
         }
 
         /** Sends it, once it counts against the limit. */
@@ -376,18 +370,6 @@ public final class Requests {
             lateReplies.increment();
         }
 
-        /** The peer does not know it. */
-        Future<Void> refuse(ByteBuf payload) {
-            payload.release();
-            return messenger
-                    .notifier()
-                    .newFailedFuture(new RequestException.Refused(
-                            "request to " + channel.remoteAddress()
-                                    + ": the peer is of another release, and takes neither metadata, methods nor"
-                                    + " streams",
-                            RequestException.Refused.Reason.UNKNOWN));
-        }
-
         private void timeOut0() {
             giveUp0();
             if (whole) {
@@ -399,7 +381,7 @@ public final class Requests {
 
         /** Nobody waits for the reply: the server need not go on with it. */
         void giveUp0() {
-            if (equals(pending.get(correlation)) && !inactive && messenger.peerTakes0(Frames.EXTENDED)) {
+            if (equals(pending.get(correlation)) && !inactive) {
                 messenger.outgoing().send(Frames.CANCEL, correlation, Unpooled.EMPTY_BUFFER);
             }
             forget0();
@@ -479,9 +461,6 @@ public final class Requests {
             if (operation.headers().isEmpty()) {
                 return super.post0(payload, timeNanos);
             }
-            if (!messenger.peerTakes0(Frames.EXTENDED)) {
-                return refuse(payload);
-            }
             return messenger
                     .outgoing()
                     .headedRequest(correlation(), timeNanos, operation.flags(), operation.headers(), payload);
@@ -508,7 +487,7 @@ public final class Requests {
         }
     }
 
-    /** A stream: its outcome is the end. A server that does not know streams may reply: with its only message. */
+    /** A stream: its outcome is the end. A handler may reply: with its only message. */
     private final class StreamRequest extends Request<Void> implements ItemStream.Owner {
         private final StreamOperation operation;
 
@@ -534,9 +513,6 @@ public final class Requests {
 
         @Override
         Future<Void> post0(ByteBuf payload, long timeNanos) {
-            if (!messenger.peerTakes0(Frames.EXTENDED)) {
-                return refuse(payload);
-            }
             Future<Void> sent = messenger
                     .outgoing()
                     .headedRequest(correlation(), timeNanos, Frames.STREAM, operation.headers(), payload);

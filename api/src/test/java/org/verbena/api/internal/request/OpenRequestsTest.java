@@ -8,7 +8,7 @@ class OpenRequestsTest {
     private final OpenRequests open = new OpenRequests();
 
     private static Incoming request(long correlation) {
-        return Incoming.ofRequest(null, correlation, 0);
+        return Incoming.ofTimedRequest(null, correlation, 0, Long.MAX_VALUE);
     }
 
     @Test

@@ -136,9 +136,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Announces to the peer's program in the handshake what this end's program can do, so that a protocol above this
-     * one can grow: a peer of another release announces less, and ignores what it does not know. Call it before the
-     * endpoint is made.
+     * Announces to the peer's program in the handshake which protocol this end's program speaks, and what it can do. A
+     * peer whose program announces nothing is refused. Call it before the endpoint is made.
      *
      * @param features 8 bits, whose meaning is the programs' own
      * @throws IllegalArgumentException more than 8 bits

@@ -278,6 +278,10 @@ public final class Handshake {
             return "it speaks versions " + hello.leastVersion() + " to " + hello.greatestVersion() + " and this end "
                     + Wire.VERSION;
         }
+        if (programFeatures != 0 && hello.features() >>> Wire.PROGRAM_FEATURES_SHIFT == 0) {
+            return "its program announces nothing, and this end's does: an RdmaClient and an RdmaServer understand each"
+                    + " other, and a plain channel a plain channel";
+        }
         String refusal = authentication == null ? null : authentication.refusal(frame, lengthBytes);
         if (refusal != null) {
             refused = true;
