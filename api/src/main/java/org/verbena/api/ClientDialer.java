@@ -20,6 +20,7 @@ import org.verbena.api.internal.client.Dialer;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.request.LinkOwner;
 import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.OpenRequests;
 import org.verbena.api.internal.request.RequestCounters;
 import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
@@ -217,6 +218,7 @@ final class ClientDialer implements Dialer {
                 null,
                 null,
                 how.pendingBounds,
+                OpenRequests.Bounds.DEFAULTS,
                 how.maxRequests);
     }
 

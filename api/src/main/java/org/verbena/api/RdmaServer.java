@@ -31,6 +31,7 @@ import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.loop.Threads;
 import org.verbena.api.internal.request.HandlerLimit;
 import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.OpenRequests;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.api.internal.request.QueueAge;
 import org.verbena.api.internal.request.RequestCounters;
@@ -368,6 +369,7 @@ public final class RdmaServer implements AutoCloseable {
         private long intervalNanos;
 
         private SendLimit.Bounds pendingBounds = SendLimit.Bounds.DEFAULTS;
+        private OpenRequests.Bounds openBounds = OpenRequests.Bounds.DEFAULTS;
 
         private Builder() {}
 
@@ -598,6 +600,22 @@ public final class RdmaServer implements AutoCloseable {
             return this;
         }
 
+        /**
+         * Limits how many requests of each connection may have arrived and have no answer, and their bytes, metadata
+         * included: those in handlers, those that wait for one, and those that handlers answer later. A further one
+         * fails at its client with {@link org.verbena.transport.RequestException.Refused} for reason {@code LIMIT}; its
+         * handler does not begin. A request longer than {@code bytes} is taken if no other is there. 524,288 requests
+         * and 128 MiB by default.
+         *
+         * @param requests 1 or more
+         * @param bytes these may have together, 1 or more
+         * @return this
+         */
+        public Builder maxOpenRequests(int requests, long bytes) {
+            openBounds = new OpenRequests.Bounds(requests, bytes);
+            return this;
+        }
+
         /** Counts in the statistics of the provider that carries a connection. */
         private static RequestCounters countersOf(RdmaChannel accepted, RequestCounters counters) {
             RdmaProvider provider = accepted.acceptedFrom();
@@ -644,6 +662,7 @@ public final class RdmaServer implements AutoCloseable {
             boolean virtual = virtualThreads;
             Serving.Handler handling = Exchange.handlerOf(handler, List.copyOf(interceptors));
             SendLimit.Bounds bounds = pendingBounds;
+            OpenRequests.Bounds requests = openBounds;
             if (maxRunning > 0 && !virtual) {
                 throw new IllegalStateException("maxHandlers limits handlers on virtual threads: build with"
                         + " virtualThreads(true). On the event loop one runs at a time");
@@ -692,6 +711,7 @@ public final class RdmaServer implements AutoCloseable {
                                             ages.apply(accepted.eventLoop()),
                                             limit,
                                             bounds,
+                                            requests,
                                             Integer.MAX_VALUE));
                             children.add(messenger);
                             ConnectedClient.accepted(accepted, messenger);

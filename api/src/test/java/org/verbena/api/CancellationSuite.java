@@ -39,11 +39,11 @@ public abstract class CancellationSuite extends ApiSuite {
 
     private final BlockingQueue<Held> held = new LinkedBlockingQueue<>();
 
+    private final MessageHandler holding =
+            MessageHandler.ofBytes((exchange, message) -> held.add(new Held(exchange, message)));
+
     private RdmaServer serve(boolean virtual) {
-        return RdmaServer.builder()
-                .group(group)
-                .virtualThreads(virtual)
-                .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> held.add(new Held(exchange, message))));
+        return RdmaServer.builder().group(group).virtualThreads(virtual).bind(host(), 0, holding);
     }
 
     private RdmaClient client(RdmaServer server) {
@@ -380,11 +380,7 @@ public abstract class CancellationSuite extends ApiSuite {
             Patience.until("it is cancelled", () -> one.cancelled.get() == 1);
             write(stranger, "08 00000000000001"); // again
             write(stranger, "04 00000000000003 ffffffff 69");
-            write(stranger, "04 00000000000003 ffffffff 6a"); // its number again
             Held two = Patience.take("a request", held);
-            Held three = Patience.take("a request", held);
-            write(stranger, "08 00000000000003");
-            Patience.until("the later one is cancelled", () -> three.cancelled.get() == 1);
             two.exchange.reply(two.message);
             assertThat(hex(inbox(stranger).next())).isEqualTo("0200000000000003" + "69");
             write(stranger, "08 00000000000003"); // it has its answer
@@ -395,6 +391,60 @@ public abstract class CancellationSuite extends ApiSuite {
             done("the server closing", stranger.closeFuture());
             Patience.until("a lost client cancels", () -> four.cancelled.get() == 1);
             assertThat(two.cancelled).hasValue(0);
+        }
+    }
+
+    /** The later one would take the place of the earlier, which nothing could end any more. */
+    @Test
+    void aNumberThatIsInUseEndsTheConnectionAndAllItsRequests() {
+        for (boolean virtual : new boolean[] {false, true}) {
+            for (String again : new String[] {"04 00000000000007 ffffffff 6a", "0c 00000000000007 ffffffff 02 0000"}) {
+                try (RdmaServer server = serve(virtual)) {
+                    RdmaChannel stranger = stranger(server);
+                    write(stranger, "04 00000000000007 ffffffff 69");
+                    write(stranger, "04 00000000000008 ffffffff 69");
+                    Held one = Patience.take("a request", held);
+                    Held two = Patience.take("a request", held);
+                    write(stranger, again);
+                    done("the server closing", stranger.closeFuture());
+                    Patience.until("both end", () -> one.cancelled.get() == 1 && two.cancelled.get() == 1);
+                    assertThat(held).isEmpty();
+                }
+            }
+        }
+    }
+
+    @Test
+    void whatHasNoAnswerIsBoundedAndEndsWithItsConnection() {
+        for (boolean virtual : new boolean[] {false, true}) {
+            for (int bytes : new int[] {1, 1000}) {
+                int most = bytes == 1 ? 10 : 5;
+                try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .virtualThreads(virtual)
+                        .maxOpenRequests(10, 5500)
+                        .bind(host(), 0, holding)) {
+                    RdmaClient client = client(server);
+                    List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+                    for (int i = 0; i < most; i++) {
+                        requests.add(client.request(new byte[bytes]));
+                    }
+                    List<Held> all = new ArrayList<>();
+                    for (int i = 0; i < most; i++) {
+                        all.add(Patience.take("a request", held));
+                    }
+                    assertThat(((RequestException.Refused) failure("one more", client.request(new byte[bytes]))).reason())
+                            .isEqualTo(RequestException.Refused.Reason.LIMIT);
+                    Held first = all.removeFirst();
+                    first.exchange.reply(first.message);
+                    assertThat(Patience.await("a reply", CompletableFuture.anyOf(requests.toArray(CompletableFuture[]::new))))
+                            .isNotNull();
+                    client.request(new byte[bytes]);
+                    all.add(Patience.take("there is room again", held));
+                    client.close();
+                    Patience.until("all end", () -> all.stream().allMatch(each -> each.cancelled.get() == 1));
+                }
+            }
         }
     }
 

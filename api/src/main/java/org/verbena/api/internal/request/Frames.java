@@ -248,9 +248,9 @@ public final class Frames {
         throw notTheShortForm("of kind " + ERROR + " and " + bytes + " bytes");
     }
 
-    /** Of a stream's frame that its receiver did not permit. */
+    /** Of a frame that its receiver did not permit. */
     static IllegalStateException breach(int kind, long correlation, String what) {
-        return new IllegalStateException("the peer breaks the rules of streams: a frame of kind " + kind
+        return new IllegalStateException("the peer breaks the rules: a frame of kind " + kind
                 + " for request " + correlation + " " + what);
     }
 

@@ -24,7 +24,7 @@ final class Handlers {
     /** Runs the handler on virtual threads, if that was requested; else null. */
     private final @Nullable VirtualHandlers virtual;
 
-    private final OpenRequests open = new OpenRequests();
+    private final OpenRequests open;
     private final Expiry expiry;
 
     /** Waits until no handler runs and all is answered; null at first. Written by the loop. */
@@ -44,6 +44,7 @@ final class Handlers {
         queueAge = serving.queueAge();
         virtual = serving.virtualThreads() ? new VirtualHandlers(messenger, serving) : null;
         plain = Incoming.ofMessage(messenger);
+        open = new OpenRequests(serving.openBounds());
         expiry = new Expiry(channel, open, this::cancel0);
     }
 
@@ -62,10 +63,32 @@ final class Handlers {
         receive0(virtual == null ? plain : Incoming.ofMessage(messenger), message);
     }
 
+    /**
+     * Whether a request may arrive here. If not, releases its frame, and either refuses it, for want of room, or throws:
+     * an earlier one with its number could not be found any more.
+     */
+    boolean takes0(int kind, long correlation, ByteBuf frame) {
+        boolean isKnown = open.has0(correlation);
+        if (!isKnown && open.hasRoom0(frame.readableBytes())) {
+            return true;
+        }
+        frame.release();
+        if (isKnown) {
+            throw Frames.breach(kind, correlation, "has the number of one that is not over");
+        }
+        messenger
+                .outgoing()
+                .refused(
+                        correlation,
+                        Frames.REFUSED_LIMIT,
+                        "more requests of this connection have no answer than this end takes (maxOpenRequests)");
+        return false;
+    }
+
     /** Handles a request, and takes ownership of its message. On the loop. */
-    void request0(Incoming incoming, ByteBuf message) {
+    void request0(Incoming incoming, ByteBuf message, int bytes) {
         if (virtual != null) {
-            if (open.add(incoming)) { // before another thread can answer it
+            if (open.add0(incoming, bytes)) { // before another thread can answer it
                 expiry.expect0(incoming);
             }
             receive0(incoming, message);
@@ -73,7 +96,7 @@ final class Handlers {
         }
         receive0(incoming, message);
         if (!incoming.isOver()) {
-            if (open.add(incoming)) {
+            if (open.add0(incoming, bytes)) {
                 expiry.expect0(incoming);
             } else {
                 incoming.cancel();

@@ -62,6 +62,9 @@ public final class Incoming {
     /** Whether other threads may find it among the {@linkplain OpenRequests open ones}. Written by the loop. */
     private volatile boolean listed;
 
+    /** How many bytes count for it there. */
+    private int listedBytes;
+
     /** What to run at its end; null for nothing. Written and changed under this object's lock. */
     private volatile @Nullable List<Consumer<@Nullable Throwable>> whenOver;
 
@@ -560,8 +563,13 @@ public final class Incoming {
     }
 
     /** From now on others may find it. On the loop. */
-    void setListed() {
+    void setListed(int bytes) {
+        listedBytes = bytes;
         listed = true;
+    }
+
+    int listedBytes() {
+        return listedBytes;
     }
 
     void setHandled(@Nullable ByteBuf message) {

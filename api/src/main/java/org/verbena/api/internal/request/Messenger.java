@@ -426,8 +426,12 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     private void receiveTimed(long correlation, ByteBuf frame) {
+        int bytes = frame.readableBytes();
+        if (!handlers.takes0(Frames.TIMED_REQUEST, correlation, frame)) {
+            return;
+        }
         long timeNanos = timeNanos(Frames.readTime(Frames.TIMED_REQUEST, frame));
-        handlers.request0(Incoming.ofTimedRequest(this, correlation, port.arrivalNanos0(), timeNanos), frame);
+        handlers.request0(Incoming.ofTimedRequest(this, correlation, port.arrivalNanos0(), timeNanos), frame, bytes);
     }
 
     private static long timeNanos(long micros) {
@@ -435,6 +439,10 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     private void receiveHeaded(long correlation, ByteBuf frame) {
+        int bytes = frame.readableBytes();
+        if (!handlers.takes0(Frames.HEADED_REQUEST, correlation, frame)) {
+            return;
+        }
         long timeNanos = timeNanos(Frames.readTime(Frames.HEADED_REQUEST, frame));
         int flags = frame.isReadable() ? frame.readUnsignedByte() : 0;
         Headers headers = Frames.readHeaders(Frames.HEADED_REQUEST, frame);
@@ -451,7 +459,7 @@ public final class Messenger extends ChannelDuplexHandler {
         if ((flags & Frames.STREAM) != 0 && !beginsStream(request, frame)) {
             return;
         }
-        handlers.request0(request, frame);
+        handlers.request0(request, frame, bytes);
     }
 
     /** If not, releases its message, and refuses it unless it is against the rules. */
@@ -468,12 +476,7 @@ public final class Messenger extends ChannelDuplexHandler {
                     correlation, Frames.REFUSED_LIMIT, "more streams than this end takes, which are " + Streams.MOST);
             return false;
         }
-        try {
-            streams.begin0(request);
-        } catch (RuntimeException breach) {
-            message.release();
-            throw breach;
-        }
+        streams.begin0(request);
         return true;
     }
 

@@ -7,21 +7,64 @@ import org.jspecify.annotations.Nullable;
  * The requests that have arrived on a connection and have no answer yet, except those that a handler on the loop
  * answers before it returns. Any thread.
  */
-final class OpenRequests {
+public final class OpenRequests {
     /**
-     * As many requests as a client sends by default before it waits for replies. Further ones are handled and answered
-     * as well, but nobody waits for them.
+     * The bounds.
+     *
+     * @param requests the most that may be open
+     * @param bytes the most that these may have together; a request may be longer if no other is open
      */
-    static final int MOST = 262_144;
+    public record Bounds(int requests, long bytes) {
+        /**
+         * Twice as many requests as a client sends by default before it waits for replies, since a reply may arrive
+         * there while its request still counts here.
+         */
+        public static final Bounds DEFAULTS = new Bounds(524_288, 128L << 20);
 
-    // Guarded by this object.
+        public Bounds {
+            if (requests < 1 || bytes < 1) {
+                throw new IllegalArgumentException(
+                        "maxOpenRequests: " + requests + " requests of " + bytes + " bytes are not at least 1 of 1");
+            }
+        }
+    }
+
+    private final Bounds bounds;
+
+    // Guarded by this object. The loop, which alone makes the map, may look without the lock whether there is one.
     /** Null until there is one. */
     private @Nullable ByNumber<Incoming> open;
 
+    /** What those that are open had when they arrived. */
+    private long bytes;
+
     private boolean ended;
 
-    /** Adds a request that other threads may answer from now on; returns false if the connection has ended. */
-    boolean add(Incoming request) {
+    OpenRequests(Bounds bounds) {
+        this.bounds = bounds;
+    }
+
+    /** Whether a request of this number is open. On the loop. */
+    boolean has0(long correlation) {
+        return open != null && find(correlation) != null;
+    }
+
+    /** Whether there is room for another request of so many bytes. On the loop. */
+    boolean hasRoom0(int more) {
+        ByNumber<Incoming> all = open;
+        if (all == null) {
+            return true;
+        }
+        synchronized (this) {
+            return all.isEmpty() || (all.size() < bounds.requests && bytes + more <= bounds.bytes);
+        }
+    }
+
+    /**
+     * Adds a request that other threads may answer from now on, and whose number none that is open has; returns false
+     * if the connection has ended. On the loop.
+     */
+    boolean add0(Incoming request, int itsBytes) {
         synchronized (this) {
             if (ended) {
                 return false;
@@ -31,11 +74,9 @@ final class OpenRequests {
                 all = new ByNumber<>();
                 open = all;
             }
-            if (all.size() >= MOST) {
-                return true;
-            }
             all.put(request.correlation(), request);
-            request.setListed();
+            bytes += itsBytes;
+            request.setListed(itsBytes);
         }
         if (request.isOver()) { // it was answered in between, and not found here
             remove(request);
@@ -49,11 +90,12 @@ final class OpenRequests {
         return all == null ? null : all.get(correlation);
     }
 
-    /** Removes a request, unless a later one has its number. */
+    /** Removes a request, unless a later one has its number: it may have been removed before. */
     synchronized void remove(Incoming request) {
         ByNumber<Incoming> all = open;
         if (all != null && request.equals(all.get(request.correlation()))) {
             all.remove(request.correlation());
+            bytes -= request.listedBytes();
         }
     }
 

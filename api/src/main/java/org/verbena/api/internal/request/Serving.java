@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param queueAge determines which requests have waited too long; null to refuse none for that
  * @param limit of handlers on virtual threads; null for none
  * @param bounds of what may wait to be sent
+ * @param openBounds of the requests that have arrived and have no answer
  * @param maxRequests how many of this end's own requests may wait for replies
  */
 public record Serving(
@@ -27,6 +28,7 @@ public record Serving(
         @Nullable QueueAge queueAge,
         @Nullable HandlerLimit limit,
         SendLimit.Bounds bounds,
+        OpenRequests.Bounds openBounds,
         int maxRequests) {
 
     /** Gets messages, on the loop or on a virtual thread. */

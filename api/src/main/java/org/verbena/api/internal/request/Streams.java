@@ -65,11 +65,7 @@ final class Streams {
 
     /** The peer begins one. */
     void begin0(Incoming request) {
-        long correlation = request.correlation();
-        if (begun.get(correlation) != null) {
-            throw Frames.breach(Frames.HEADED_REQUEST, correlation, "has the number of one that is not over");
-        }
-        begun.put(correlation, request);
+        begun.put(request.correlation(), request);
         request.beginStream0();
     }
 
