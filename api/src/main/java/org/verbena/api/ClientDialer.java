@@ -18,6 +18,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.client.Dialer;
 import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.request.HandlerLog;
 import org.verbena.api.internal.request.LinkOwner;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.OpenRequests;
@@ -37,6 +38,7 @@ final class ClientDialer implements Dialer {
 
     private final ClientSettings how;
     private final @Nullable LadderOptions ladder;
+    private final HandlerLog.Limits logLimits = new HandlerLog.Limits();
 
     /** Set before the first connection is made. */
     @SuppressWarnings("NullAway.Init")
@@ -214,6 +216,7 @@ final class ClientDialer implements Dialer {
                 false,
                 false,
                 false,
+                logLimits,
                 new RequestCounters(carrier),
                 null,
                 null,

@@ -30,6 +30,7 @@ import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.loop.Threads;
 import org.verbena.api.internal.request.HandlerLimit;
+import org.verbena.api.internal.request.HandlerLog;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.OpenRequests;
 import org.verbena.api.internal.request.NameLookup;
@@ -692,6 +693,7 @@ public final class RdmaServer implements AutoCloseable {
             };
             ServerChildren children = new ServerChildren();
             ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);
+            HandlerLog.Limits logLimits = new HandlerLog.Limits();
             RequestCounters counters = new RequestCounters(group.provider());
             ServerBootstrap bootstrap = new ServerBootstrap()
                     .group(group)
@@ -707,6 +709,7 @@ public final class RdmaServer implements AutoCloseable {
                                             inOrder,
                                             interrupts,
                                             describe,
+                                            logLimits,
                                             countersOf(accepted, counters),
                                             ages.apply(accepted.eventLoop()),
                                             limit,

@@ -7,10 +7,12 @@ import ch.qos.logback.classic.spi.IThrowableProxy;
 import ch.qos.logback.core.AppenderBase;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.LoggerFactory;
 
 /** Records what is logged at WARN and above until it is closed: failures that no caller learns of. */
 final class LoggedWarnings implements AutoCloseable {
+    private final AtomicInteger stacks = new AtomicInteger();
     private final Logger logger;
     private final List<String> texts = new CopyOnWriteArrayList<>();
 
@@ -19,6 +21,7 @@ final class LoggedWarnings implements AutoCloseable {
         protected void append(ILoggingEvent event) {
             if (event.getLevel().isGreaterOrEqual(Level.WARN)) {
                 IThrowableProxy thrown = event.getThrowableProxy();
+                stacks.addAndGet(thrown == null ? 0 : 1);
                 texts.add(event.getLoggerName() + ": " + event.getFormattedMessage()
                         + (thrown == null ? "" : " " + thrown.getClassName() + ": " + thrown.getMessage()));
             }
@@ -35,6 +38,11 @@ final class LoggedWarnings implements AutoCloseable {
         appender.setContext(logger.getLoggerContext());
         appender.start();
         logger.addAppender(appender);
+    }
+
+    /** How many of them have a stack. */
+    int stacks() {
+        return stacks.get();
     }
 
     /** So far. */

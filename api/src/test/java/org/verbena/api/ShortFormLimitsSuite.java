@@ -101,8 +101,10 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
                             .containsExactly(1, 2);
                 }
             }
-            long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - beganNanos);
-            assertThat(logged.texts()).as("once a second").hasSizeBetween(1, (int) seconds + 2);
+            long periods = 1 + (System.nanoTime() - beganNanos) / RateLimitedLog.PERIOD_NANOS;
+            assertThat(logged.texts())
+                    .as("of two servers")
+                    .hasSizeBetween(2, 2 * (int) (periods * RateLimitedLog.LINES_PER_PERIOD));
         }
     }
 
@@ -299,6 +301,54 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
                 done("the server closing the connection", stranger.closeFuture());
             }
             assertThat(logged.texts()).hasSizeBetween(1, RateLimitedLog.LINES_PER_PERIOD);
+        }
+    }
+
+    /** Each peer makes the handler fail: once, since one limit a connection would be none. */
+    @Test
+    void handlersThatPeersMakeFailDoNotFloodTheLog() {
+        MessageHandler fails = (exchange, message) -> {
+            throw new IllegalStateException("for a test");
+        };
+        for (boolean virtual : new boolean[] {false, true}) {
+            long beganNanos = System.nanoTime();
+            try (LoggedWarnings logged = new LoggedWarnings("org.verbena");
+                    RdmaServer server = RdmaServer.builder()
+                            .group(group)
+                            .virtualThreads(virtual)
+                            .bind(host(), 0, fails)) {
+                for (int i = 0; i < 3 * RateLimitedLog.LINES_PER_PERIOD; i++) {
+                    try (RdmaClient client = client(server)) {
+                        assertThat(failure("a request", client.request(new byte[1])))
+                                .isInstanceOf(RequestException.Failed.class);
+                    }
+                }
+                int periods = (int) (1 + (System.nanoTime() - beganNanos) / RateLimitedLog.PERIOD_NANOS);
+                assertThat(logged.texts()).hasSizeBetween(1, periods * RateLimitedLog.LINES_PER_PERIOD);
+                assertThat(logged.stacks()).isBetween(1, periods);
+            }
+        }
+    }
+
+    /** A client whose server breaks the rules connects again and again. */
+    @Test
+    void aServerDoesNotFloodItsClientsLog() {
+        long beganNanos = System.nanoTime();
+        try (LoggedWarnings logged = new LoggedWarnings("org.verbena");
+                Server server = listenForFrames();
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .backOff(Duration.ofMillis(1), Duration.ofMillis(1))
+                        .connect(host(), server.address().getPort())) {
+            for (int i = 0; i < 3 * RateLimitedLog.LINES_PER_PERIOD; i++) {
+                RdmaChannel accepted = server.next();
+                accepted.writeAndFlush(Unpooled.wrappedBuffer(new byte[] {1, 2, 3}));
+                done("the client closing", accepted.closeFuture());
+            }
+            int periods = (int) (1 + (System.nanoTime() - beganNanos) / RateLimitedLog.PERIOD_NANOS);
+            assertThat(logged.texts().stream().filter(line -> line.contains(Messenger.class.getName())))
+                    .hasSizeBetween(1, periods * RateLimitedLog.LINES_PER_PERIOD);
+            assertThat(client.lateReplies()).isZero();
         }
     }
 

@@ -2,20 +2,17 @@ package org.verbena.api.internal.request;
 
 import io.netty.channel.Channel;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.stat.ConnectionStat;
+import org.verbena.transport.spi.RateLimitedLog;
 
 /**
- * Logs faults of a connection's handlers, at a limited rate: the operator of this end must see them, but a peer may be
- * able to cause them at will.
+ * Logs faults of a connection's handlers, at a rate that is limited for all connections of a server or client: the
+ * operator of this end must see them, but peers may be able to cause them at will.
  */
 public final class HandlerLog {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
-
-    /** How often failures are logged. Those in between are counted. */
-    private static final long FAILURE_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
      * How long handlers may occupy a loop without a warning: peers and their timeouts notice such a pause, and a busy
@@ -23,106 +20,87 @@ public final class HandlerLog {
      */
     public static final long SLOW_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** How often a slow handler is logged, by the whole process: all connections have the same handlers. */
-    private static final long SLOW_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
-
-    private static final AtomicLong LAST_SLOW_NANOS = new AtomicLong(System.nanoTime() - SLOW_INTERVAL_NANOS);
-
-    /** For the whole process: replies that cannot be sent are one program's fault, on all connections. */
-    private static final Interval REPLIES = new Interval();
-
-    /** For the whole process: requests whose handlers used {@code send} and did not reply. */
-    private static final Interval SENDS = new Interval();
+    /**
+     * What the connections of a server or client share: one limit for each kind, so that none hides another.
+     *
+     * @param failures of handlers
+     * @param replies that could not be sent
+     * @param sends of handlers that do not reply
+     * @param slow handlers on a loop
+     * @param lost connections of a client
+     */
+    public record Limits(
+            RateLimitedLog failures,
+            RateLimitedLog replies,
+            RateLimitedLog sends,
+            RateLimitedLog slow,
+            RateLimitedLog lost) {
+        public Limits() {
+            this(
+                    new RateLimitedLog(LOG),
+                    new RateLimitedLog(LOG),
+                    new RateLimitedLog(LOG),
+                    new RateLimitedLog(LOG),
+                    new RateLimitedLog(LOG));
+        }
+    }
 
     private final MessagePort port;
     private final Channel channel;
-    private final Interval failures = new Interval();
+    private final Limits limits;
 
-    HandlerLog(MessagePort port) {
+    HandlerLog(MessagePort port, Limits limits) {
         this.port = port;
         channel = port.channel();
+        this.limits = limits;
     }
 
     /** Any thread. */
     void failed(Incoming incoming, Throwable failure) {
-        long others = failures.due(System.nanoTime());
-        if (others >= 0) {
-            ConnectionStat stat = port.stat();
-            if (stat != null) {
-                stat.failed("the handler failed: " + failure);
-            }
-            LOG.error(
-                    "{}: the handler failed on a {}{}",
-                    channel,
-                    incoming.isRequest() ? "request" : "message",
-                    others == 0 ? "" : " (and on " + others + " more that were not logged)",
-                    failure);
+        String what = incoming.isRequest() ? "request" : "message";
+        if (limits.failures.error(channel + ": the handler failed on a " + what, failure)) {
+            note("the handler failed: " + failure);
         }
     }
 
     /** The program has answered, and the answer cannot be sent. Any thread. */
     void replyFailed(Throwable cause) {
-        long others = REPLIES.due(System.nanoTime());
-        if (others >= 0) {
-            ConnectionStat stat = port.stat();
-            if (stat != null) {
-                stat.failed("a reply could not be sent: " + cause);
-            }
-            LOG.warn(
-                    "{}: a reply could not be sent, and its request fails at the client{}: {}",
-                    channel,
-                    others == 0 ? "" : " (and " + others + " more that were not logged)",
-                    cause.toString());
-            LOG.debug("{}", channel, cause);
+        if (limits.replies.warn(
+                channel + ": a reply could not be sent, and its request fails at the client: " + cause)) {
+            note("a reply could not be sent: " + cause);
+        }
+        LOG.debug("{}", channel, cause);
+    }
+
+    /** For {@code verbena stat}. */
+    private void note(String fault) {
+        ConnectionStat stat = port.stat();
+        if (stat != null) {
+            stat.failed(fault);
         }
     }
 
     /** The handler of a request has used {@code send}, and the request ends without an answer. Any thread. */
     void neverReplied() {
-        long others = SENDS.due(System.nanoTime());
-        if (others >= 0) {
-            LOG.warn(
-                    "{}: the handler of a request used send and not reply, and the client got no answer{}: only reply"
-                            + " answers a request",
-                    channel,
-                    others == 0 ? "" : " (and " + others + " more that were not logged)");
-        }
+        limits.sends.warn(channel + ": the handler of a request used send and not reply, and the client got no answer:"
+                + " only reply answers a request");
     }
 
-    /** Passes one of many failures in each interval. */
-    private static final class Interval {
-        private long lastNanos;
-        private long notLogged;
-        private boolean hasLogged;
-
-        /** Returns how many were left out since the last logged one, or -1 if this one is to be left out as well. */
-        synchronized long due(long nowNanos) {
-            if (hasLogged && nowNanos - lastNanos < FAILURE_INTERVAL_NANOS) {
-                notLogged++;
-                return -1;
-            }
-            long others = notLogged;
-            hasLogged = true;
-            lastNanos = nowNanos;
-            notLogged = 0;
-            return others;
-        }
+    /** The connection has failed. Anyone who reaches a server's port can cause that, and so can a client's server. */
+    void lost(Throwable cause) {
+        RateLimitedLog strangers = port.strangers();
+        (strangers == null ? limits.lost : strangers)
+                .warn(channel + ": " + (cause.getMessage() == null ? cause : cause.getMessage()));
+        LOG.debug("{}", channel, cause);
     }
 
     /** Handling the messages of one read took this long. */
     void took(long nanos) {
-        if (nanos < SLOW_NANOS) {
-            return;
-        }
-        long now = System.nanoTime();
-        long last = LAST_SLOW_NANOS.get();
-        if (now - last >= SLOW_INTERVAL_NANOS && LAST_SLOW_NANOS.compareAndSet(last, now)) {
-            LOG.warn(
-                    "{}: handlers kept the event loop for {} ms, and all connections of this loop waited. A handler must not"
-                            + " block it: build with virtualThreads(true), or hand the work to another thread. The stages of"
-                            + " futures run on the loop, too: use their Async methods",
-                    channel,
-                    TimeUnit.NANOSECONDS.toMillis(nanos));
+        if (nanos >= SLOW_NANOS) {
+            limits.slow.warn(channel + ": handlers kept the event loop for " + TimeUnit.NANOSECONDS.toMillis(nanos)
+                    + " ms, and all connections of this loop waited. A handler must not block it: build with"
+                    + " virtualThreads(true), or hand the work to another thread. The stages of futures run on the"
+                    + " loop, too: use their Async methods");
         }
     }
 }

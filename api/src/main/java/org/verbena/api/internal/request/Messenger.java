@@ -17,8 +17,6 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.loop.RdmaEventLoop;
@@ -26,15 +24,12 @@ import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.spi.LoopClock;
-import org.verbena.transport.spi.RateLimitedLog;
 
 /**
  * The last handler in the pipeline of the short form's channels. It reads {@link Frames} and passes them on: messages
  * to {@link Handlers}, and answers to {@link Requests}. {@link Outgoing} sends.
  */
 public final class Messenger extends ChannelDuplexHandler {
-    private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
-
     private final MessagePort port;
     private final Channel channel;
 
@@ -86,7 +81,7 @@ public final class Messenger extends ChannelDuplexHandler {
         channel = port.channel();
         this.owner = owner;
         pausesReading = owner == null;
-        log = new HandlerLog(port);
+        log = new HandlerLog(port, serving.logLimits());
         notifier = ((RdmaEventLoop) channel.eventLoop()).notifier();
         clock = LoopGroup.clockOf(channel.eventLoop());
         limit = new SendLimit(serving.bounds());
@@ -534,20 +529,9 @@ public final class Messenger extends ChannelDuplexHandler {
     public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
         if (firstCause == null) {
             firstCause = cause;
-            warn(channel + ": " + (cause.getMessage() == null ? cause : cause.getMessage()));
-            LOG.debug("{}", channel, cause);
+            log.lost(cause);
         }
         channel.close();
-    }
-
-    /** Anyone who reaches a server's port can cause these lines, so their number is limited. */
-    private void warn(String line) {
-        RateLimitedLog strangers = port.strangers();
-        if (strangers == null) {
-            LOG.warn("{}", line);
-        } else {
-            strangers.warn(line);
-        }
     }
 
     @Override

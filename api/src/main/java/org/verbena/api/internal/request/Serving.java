@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param inOrder whether such a thread handles one request of a connection after another
  * @param interruptsCancelled whether such a thread is interrupted when nobody waits for its request any more
  * @param describesFailures whether to send the handler's exception to a peer whose request failed
+ * @param logLimits of all connections of this server or client
  * @param counters of the requests that do not reach the handler
  * @param queueAge determines which requests have waited too long; null to refuse none for that
  * @param limit of handlers on virtual threads; null for none
@@ -24,6 +25,7 @@ public record Serving(
         boolean inOrder,
         boolean interruptsCancelled,
         boolean describesFailures,
+        HandlerLog.Limits logLimits,
         RequestCounters counters,
         @Nullable QueueAge queueAge,
         @Nullable HandlerLimit limit,

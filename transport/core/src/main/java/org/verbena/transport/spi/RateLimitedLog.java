@@ -5,8 +5,8 @@ import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 
 /**
- * Log lines that a peer can cause: a few a minute at WARN, with the number of those left out, which are logged at
- * DEBUG. Any thread.
+ * Log lines that a peer can cause: a few a minute, with the number of those left out, which are logged at DEBUG. Any
+ * thread.
  */
 public final class RateLimitedLog {
     /** Lines in a {@link #PERIOD_NANOS period}: enough to see a pattern, too few to fill a disk. */
@@ -48,16 +48,46 @@ public final class RateLimitedLog {
      * Counts a line, and logs it at WARN unless there were too many recently.
      *
      * @param text the line
+     * @return whether it was logged
      */
-    public void warn(String text) {
+    public boolean warn(String text) {
         long before = admit();
-        if (before == 0) {
-            log.warn("{}", text);
-        } else if (before > 0) {
-            log.warn("{} (and {} more of this kind since the last line)", text, before);
-        } else {
+        if (before < 0) {
             log.debug("{}", text);
+            return false;
         }
+        log.warn("{}{}", text, more(before));
+        return true;
+    }
+
+    /**
+     * Counts a failure, and logs it at ERROR unless there were too many recently: the first of a period with its stack.
+     *
+     * @param text the line
+     * @param cause what has failed
+     * @return whether it was logged
+     */
+    public boolean error(String text, Throwable cause) {
+        long before;
+        boolean isFirst;
+        synchronized (this) {
+            before = admit();
+            isFirst = linesOfPeriod == 1;
+        }
+        if (before < 0) {
+            log.debug("{}", text, cause);
+            return false;
+        }
+        if (isFirst) {
+            log.error("{}{}", text, more(before), cause);
+        } else {
+            log.error("{}{}: {}", text, more(before), cause.toString());
+        }
+        return true;
+    }
+
+    private static String more(long before) {
+        return before == 0 ? "" : " (and " + before + " more of this kind since the last line)";
     }
 
     /** Counts a line. Returns how many were left out before it, or -1 if it is to be left out as well. */
