@@ -26,6 +26,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiFunction;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -322,6 +323,47 @@ public abstract class MessageStreamSuite extends ApiSuite {
             lost.messages().subscribe(new Collector(1));
             client.channel().close();
             assertThat(failure(lost)).isInstanceOf(ConnectionException.class);
+        }
+    }
+
+    /** One thread reads, and another cancels. */
+    @Test
+    void whatIsReadBesideACancelHasNoHole() {
+        long seed = new Random().nextLong();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        MessageHandler counts = (exchange, message) -> {
+            MessageStream stream = exchange.stream();
+            for (int i = 0; i < 250; i++) {
+                stream.send(bytes("" + i));
+            }
+            stream.end();
+        };
+        try (RdmaServer server = blocking(counts);
+                RdmaClient client = clientOf(server)) {
+            for (int i = 0; i < 500; i++) {
+                MessageStream stream = client.stream(new byte[0], DEFAULTS);
+                int before = random.nextInt(200);
+                CompletableFuture<Void> due = new CompletableFuture<>();
+                due.thenRunAsync(stream::cancel);
+                List<String> read = new ArrayList<>();
+                try {
+                    for (byte[] each : stream) {
+                        read.add(new String(each, UTF_8));
+                        if (read.size() == before) {
+                            due.complete(null);
+                        }
+                    }
+                    assertThat(read).as("of a stream that has ended").hasSize(250);
+                } catch (CancellationException cancelled) {
+                    assertThat(read.size()).isLessThan(251);
+                }
+                assertThat(read)
+                        .isEqualTo(IntStream.range(0, read.size())
+                                .mapToObj(String::valueOf)
+                                .toList());
+                due.complete(null);
+            }
         }
     }
 

@@ -3,6 +3,7 @@ package org.verbena.api.internal.request;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.Queue;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Flow;
@@ -192,7 +193,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     private void publish0(Flow.Subscriber<? super ByteBuf> to) {
         while (!completed) {
             boolean isLast = isEnded();
-            ByteBuf next = demand.get() > 0 ? arrived.poll() : null;
+            ByteBuf next = demand.get() > 0 ? poll() : null;
             if (next == null) {
                 if (isLast && arrived.isEmpty()) {
                     complete(to);
@@ -206,7 +207,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
 
     private void complete(Flow.Subscriber<? super ByteBuf> to) {
         completed = true;
-        Throwable cause = stream.failure();
+        Throwable cause = failure();
         try {
             if (cause != null) {
                 to.onError(cause);
@@ -247,6 +248,15 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
 
     // ---- the program
 
+    /**
+     * Takes the next message. What is left behind a discarded one, or arrives behind it, would look as if there were no
+     * hole: so this looks afterwards, since the flag is set before the first message is discarded.
+     */
+    private @Nullable ByteBuf poll() {
+        ByteBuf next = arrived.poll();
+        return discarded ? null : next;
+    }
+
     private void taken(int bytes) {
         release(bytes);
         takenMessages.incrementAndGet();
@@ -285,7 +295,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
         }
         while (true) {
             boolean isLast = isEnded();
-            ByteBuf next = arrived.poll();
+            ByteBuf next = poll();
             if (next != null) {
                 return next;
             }
@@ -298,8 +308,14 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
         }
     }
 
-    private void throwFailure() {
+    /** Why the messages end here. One that was cancelled when it had just ended has lost some as well. */
+    private @Nullable Throwable failure() {
         Throwable failure = stream.failure();
+        return failure == null && discarded ? new CancellationException("the stream was cancelled") : failure;
+    }
+
+    private void throwFailure() {
+        Throwable failure = failure();
         if (failure == null) {
             return;
         }
