@@ -103,7 +103,8 @@ public final class UserDirectory {
         }
         String owner = foreignOwner(path);
         if (owner != null) {
-            throw new IOException(path + " belongs to " + owner + ": have it removed, or set XDG_RUNTIME_DIR");
+            throw new IOException(path + " belongs to " + owner
+                    + ", and only processes of one user can share it: have it" + " removed, or use another directory");
         }
     }
 
