@@ -16,12 +16,14 @@ import org.verbena.api.internal.channel.OperationGate;
 import org.verbena.api.internal.channel.OutboundBridge;
 import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.api.internal.memory.ServerPeers;
+import org.verbena.api.internal.request.Frames;
 import org.verbena.api.internal.request.MessagePort;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.connection.MessageConnection;
@@ -247,6 +249,15 @@ final class ChannelHost
     @Override
     public long arrivalNanos0() {
         return channel.connection().arrivalNanos0();
+    }
+
+    @Override
+    public int maxMessageBytes() {
+        MessageConnection begun = channel.connection().begun();
+        Negotiated agreed = begun == null ? null : begun.negotiated();
+        return agreed == null
+                ? Integer.MAX_VALUE
+                : Math.max(0, agreed.maxOutboundMessageBytes() - Frames.RESERVED_BYTES);
     }
 
     @Override

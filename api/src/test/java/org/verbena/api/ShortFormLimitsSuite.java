@@ -437,11 +437,14 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
             assertThat(Patience.await("a reply", client.request(new byte[limitBytes])))
                     .hasSize(limitBytes);
             Patience.await("a message", client.send(new byte[limitBytes]));
-            assertThat(failure("a request", client.request(new byte[limitBytes + 100])))
-                    .isInstanceOfSatisfying(MessageTooLargeException.class, tooLarge -> {
-                        assertThat(tooLarge.lengthBytes()).isEqualTo(limitBytes + 100);
-                        assertThat(tooLarge.limitBytes()).isEqualTo(limitBytes);
-                    });
+            for (CompletableFuture<?> longer :
+                    List.of(client.request(new byte[limitBytes + 1]), client.send(new byte[limitBytes + 1]))) {
+                assertThat(failure("one byte more", longer))
+                        .isInstanceOfSatisfying(MessageTooLargeException.class, tooLarge -> {
+                            assertThat(tooLarge.lengthBytes()).isEqualTo(limitBytes + 1);
+                            assertThat(tooLarge.limitBytes()).isEqualTo(limitBytes);
+                        });
+            }
             RequestOptions more = RequestOptions.DEFAULTS.withMetadata(Metadata.EMPTY.with("tenant", "blue"));
             assertThat(Patience.await("a reply", client.request(new byte[limitBytes - 13], more)))
                     .hasSize(limitBytes - 13);

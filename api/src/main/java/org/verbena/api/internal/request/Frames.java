@@ -152,6 +152,11 @@ public final class Frames {
         return HEADER_BYTES + HEADED_BYTES - Headers.LENGTH_BYTES + headers.bytes();
     }
 
+    /** Whether the payload is a message of the program's. */
+    static boolean isOfProgram(int kind) {
+        return kind == MESSAGE || kind == TIMED_REQUEST || kind == REPLY || kind == ITEM;
+    }
+
     private static long header(int kind, long correlation) {
         return (long) kind << KIND_SHIFT | correlation;
     }
@@ -250,8 +255,8 @@ public final class Frames {
 
     /** Of a frame that its receiver did not permit. */
     static IllegalStateException breach(int kind, long correlation, String what) {
-        return new IllegalStateException("the peer breaks the rules: a frame of kind " + kind
-                + " for request " + correlation + " " + what);
+        return new IllegalStateException(
+                "the peer breaks the rules: a frame of kind " + kind + " for request " + correlation + " " + what);
     }
 
     static IllegalStateException notTheShortForm(String what) {

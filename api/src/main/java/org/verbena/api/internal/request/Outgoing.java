@@ -78,17 +78,12 @@ final class Outgoing {
      * @return done when the send has completed
      */
     Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
-        return send(kind, correlation, Frames.NO_TIME, payload, new Sent(this, Frames.HEADER_BYTES));
+        return send(kind, correlation, Frames.NO_TIME, payload, new Sent(this));
     }
 
     /** As {@link #send(int, long, ByteBuf)}, with a time behind the header. */
     Future<Void> sendTimed(int kind, long correlation, long timeNanos, ByteBuf payload) {
-        return send(
-                kind,
-                correlation,
-                Frames.micros(timeNanos),
-                payload,
-                new Sent(this, Frames.HEADER_BYTES + Frames.TIME_BYTES));
+        return send(kind, correlation, Frames.micros(timeNanos), payload, new Sent(this));
     }
 
     /**
@@ -98,9 +93,10 @@ final class Outgoing {
      * @return done when the send has completed
      */
     Future<Void> headedRequest(long correlation, long timeNanos, int flags, Headers headers, ByteBuf payload) {
-        Sent sent = new Sent(this, Frames.RESERVED_BYTES);
+        Sent sent = new Sent(this);
         ByteBuf frame;
         try {
+            checkLength(headers, payload);
             frame = Frames.ofHeadedRequest(
                     channel.alloc(),
                     correlation,
@@ -147,7 +143,7 @@ final class Outgoing {
             messenger.requests().giveBack(bytes);
             return outcome;
         }
-        return send(Frames.MESSAGE, 0, Frames.NO_TIME, payload, new Counted(this, Frames.HEADER_BYTES, bytes));
+        return send(Frames.MESSAGE, 0, Frames.NO_TIME, payload, new Counted(this, bytes));
     }
 
     /**
@@ -162,7 +158,21 @@ final class Outgoing {
             frame.release();
             return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
         }
-        return context.writeAndFlush(frame, new Counted(this, Frames.HEADER_BYTES, bytes));
+        Counted sent = new Counted(this, bytes);
+        if (bytes > port.maxMessageBytes()) {
+            frame.release();
+            return sent.setFailure(tooLarge(bytes));
+        }
+        return context.writeAndFlush(frame, sent);
+    }
+
+    /** The peer's limit counts what its program gets: the message, and the metadata that comes with it. */
+    private void checkLength(Headers headers, @Nullable ByteBuf payload) {
+        int bytes = (headers.isEmpty() ? 0 : headers.bytes() - Headers.LENGTH_BYTES)
+                + (payload == null ? 0 : payload.readableBytes());
+        if (bytes > port.maxMessageBytes()) {
+            throw tooLarge(bytes);
+        }
     }
 
     /**
@@ -180,10 +190,11 @@ final class Outgoing {
         }
         int bytes = headers.bytes() + (payload == null ? 0 : payload.readableBytes());
         limit.take(bytes);
-        Reply sent = new Reply(this, Frames.HEADER_BYTES + Headers.LENGTH_BYTES, bytes, correlation, arrivedNanos);
+        Reply sent = new Reply(this, bytes, correlation, arrivedNanos);
         sent.addListener(sent);
         ByteBuf frame;
         try {
+            checkLength(headers, payload);
             frame = Frames.ofHeadedReply(channel.alloc(), correlation, headers, Messenger.checkUsable(payload));
         } catch (RuntimeException | Error cause) {
             return refuse(payload, sent, cause);
@@ -199,7 +210,7 @@ final class Outgoing {
      * @return done when the send has completed
      */
     Future<Void> write(int kind, long number, @Nullable ByteBuf payload) {
-        Sent sent = new Sent(this, Frames.HEADER_BYTES);
+        Sent sent = new Sent(this);
         ByteBuf frame = frameFor(sent, kind, number, Frames.NO_TIME, payload);
         return frame == null ? sent : context.write(frame, sent);
     }
@@ -225,7 +236,7 @@ final class Outgoing {
      */
     void streamEnd(long correlation, Headers headers) {
         limit.take(0);
-        Counted sent = new Counted(this, Frames.HEADER_BYTES, 0);
+        Counted sent = new Counted(this, 0);
         sent.addListener(done -> {
             if (!done.isSuccess()) {
                 replyFailed(correlation, done.cause());
@@ -244,7 +255,7 @@ final class Outgoing {
     private Future<Void> answer(int kind, long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
         int bytes = payload == null ? 0 : payload.readableBytes();
         limit.take(bytes);
-        Reply sent = new Reply(this, Frames.HEADER_BYTES, bytes, correlation, arrivedNanos);
+        Reply sent = new Reply(this, bytes, correlation, arrivedNanos);
         sent.addListener(sent);
         return send(kind, correlation, Frames.NO_TIME, payload, sent);
     }
@@ -266,6 +277,9 @@ final class Outgoing {
     private @Nullable ByteBuf frameFor(
             ChannelPromise promise, int kind, long correlation, long timeMicros, @Nullable ByteBuf payload) {
         try {
+            if (Frames.isOfProgram(kind)) {
+                checkLength(Headers.NONE, payload);
+            }
             return Frames.of(channel.alloc(), kind, correlation, timeMicros, Messenger.checkUsable(payload));
         } catch (RuntimeException | Error cause) {
             refuse(payload, promise, cause);
@@ -282,7 +296,10 @@ final class Outgoing {
     }
 
     void failure(long correlation, Throwable cause) {
-        String text = describesFailures ? first(String.valueOf(cause)) : "";
+        failure(correlation, describesFailures ? first(String.valueOf(cause)) : "");
+    }
+
+    void failure(long correlation, String text) {
         send(Frames.FAILURE, correlation, Unpooled.wrappedBuffer(text.getBytes(StandardCharsets.UTF_8)));
     }
 
@@ -346,20 +363,12 @@ final class Outgoing {
         /** A field of its own, since each inner class of a hierarchy would add one. */
         final Outgoing outgoing;
 
-        private final int headerBytes;
-
-        Sent(Outgoing outgoing, int headerBytes) {
+        Sent(Outgoing outgoing) {
             super(outgoing.channel, outgoing.notifier);
             this.outgoing = outgoing;
-            this.headerBytes = headerBytes;
         }
 
         private Throwable explain(Throwable cause) {
-            if (cause instanceof MessageTooLargeException frame) {
-                // The program's limit, to which the longest header was added for the frame.
-                return tooLarge(
-                        frame.lengthBytes() - headerBytes, Math.max(0, frame.limitBytes() - Frames.RESERVED_BYTES));
-            }
             Messenger messenger = outgoing.messenger;
             if (cause instanceof ConnectionException.NotDone) { // one end had closed, but the channel had not yet
                 return new ConnectionException.NotDone(
@@ -412,8 +421,8 @@ final class Outgoing {
         }
     }
 
-    /** Counts the user's bytes: the limit in the handshake includes the header. */
-    private static MessageTooLargeException tooLarge(long bytes, long limitBytes) {
+    private MessageTooLargeException tooLarge(int bytes) {
+        int limitBytes = port.maxMessageBytes();
         return new MessageTooLargeException(
                 "a message of " + bytes + " bytes is over the peer's limit of " + limitBytes
                         + ": send it in parts, or raise MAX_MESSAGE_BYTES at the peer, and the limit of its receive"
@@ -432,8 +441,8 @@ final class Outgoing {
         /** The bytes that count, or {@link #NOTHING}. */
         private volatile int counted;
 
-        Counted(Outgoing outgoing, int headerBytes, int bytes) {
-            super(outgoing, headerBytes);
+        Counted(Outgoing outgoing, int bytes) {
+            super(outgoing);
             counted = bytes;
         }
 
@@ -451,8 +460,8 @@ final class Outgoing {
         private final long correlation;
         private final long arrivedNanos;
 
-        Reply(Outgoing outgoing, int headerBytes, int bytes, long correlation, long arrivedNanos) {
-            super(outgoing, headerBytes, bytes);
+        Reply(Outgoing outgoing, int bytes, long correlation, long arrivedNanos) {
+            super(outgoing, bytes);
             this.correlation = correlation;
             this.arrivedNanos = arrivedNanos;
         }
