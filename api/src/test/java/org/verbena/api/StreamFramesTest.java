@@ -295,6 +295,22 @@ class StreamFramesTest extends ApiSuite {
         }
     }
 
+    /** No log has a reason, so the answer has it. */
+    @Test
+    void theClientLearnsThatTheServerHasCancelled() {
+        try (RdmaServer server = serverOfStreams()) {
+            RdmaChannel peer = stranger(server);
+            peer.writeAndFlush(frame(BEGIN));
+            inbox(peer).next();
+            Patience.take("the stream", begun).cancel();
+            assertThat(hex(inbox(peer).next()))
+                    .startsWith("0300000000000009")
+                    .as("with words")
+                    .hasSizeGreaterThan(16);
+            done("closing", peer.close());
+        }
+    }
+
     @Test
     void theClientsFramesAreAsDocumented() {
         try (Server server = listenForFrames();

@@ -168,7 +168,7 @@ public final class Incoming {
     private final class StreamOwner implements ItemStream.Owner {
         private final ItemStream messages = ItemStream.ofHandler(
                 messenger.clock(),
-                () -> sendFailure(new CancellationException("the handler has given up the stream")),
+                Incoming.this::giveUpStream,
                 messenger.streams().unsent(),
                 headers().metadata());
 
@@ -392,6 +392,16 @@ public final class Incoming {
             messenger.outgoing().failure(correlation, cause);
         }
         over(cause);
+    }
+
+    /** The handler has cancelled the stream, which the peer learns: no log says more. */
+    private void giveUpStream() {
+        if (finish()) {
+            Throwable cause = new CancellationException("the handler has given up the stream");
+            endStream(cause);
+            messenger.outgoing().failure(correlation, "it has cancelled the stream");
+            over(cause);
+        }
     }
 
     /** Sends a refusal to the peer, because the server is overloaded, if the peer still waits for a reply. */
