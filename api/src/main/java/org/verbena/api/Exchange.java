@@ -107,8 +107,12 @@ public final class Exchange {
         return incoming.stream();
     }
 
-    /** Whether the request was begun with {@code client.stream}. */
-    boolean isStream() {
+    /**
+     * Returns whether messages may follow the request.
+     *
+     * @return true if it was begun with {@code client.stream}, so that there is a {@link #stream()}
+     */
+    public boolean isStream() {
         return incoming.isStream();
     }
 

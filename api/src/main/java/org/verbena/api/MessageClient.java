@@ -150,6 +150,19 @@ public interface MessageClient extends AutoCloseable {
     <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions options);
 
     /**
+     * Calls a method of the server, as {@link #call(Method, Object, RequestOptions)} does, and returns the metadata of
+     * its reply too.
+     *
+     * @param <Q> the type of requests
+     * @param <R> the type of replies
+     * @param method what to call
+     * @param request encoded before this returns
+     * @param options what differs from the client
+     * @return the reply with what the handler has {@linkplain Exchange#addReplyMetadata added}
+     */
+    <Q, R> CompletableFuture<Reply<R>> callReply(Method<Q, R> method, Q request, RequestOptions options);
+
+    /**
      * Calls a method of the server, as {@link #call(Method, Object, RequestOptions)} does.
      *
      * @param <Q> the type of requests

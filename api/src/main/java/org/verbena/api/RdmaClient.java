@@ -218,6 +218,11 @@ public final class RdmaClient implements MessageClient {
     }
 
     @Override
+    public <Q, R> CompletableFuture<Reply<R>> callReply(Method<Q, R> method, Q request, RequestOptions options) {
+        return operations.callReply(method, request, options);
+    }
+
+    @Override
     public MessageStream stream(ByteBuf message, RequestOptions options) {
         return operations.stream(message, options);
     }

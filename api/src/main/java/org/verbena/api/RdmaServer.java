@@ -32,8 +32,8 @@ import org.verbena.api.internal.loop.Threads;
 import org.verbena.api.internal.request.HandlerLimit;
 import org.verbena.api.internal.request.HandlerLog;
 import org.verbena.api.internal.request.Messenger;
-import org.verbena.api.internal.request.OpenRequests;
 import org.verbena.api.internal.request.NameLookup;
+import org.verbena.api.internal.request.OpenRequests;
 import org.verbena.api.internal.request.QueueAge;
 import org.verbena.api.internal.request.RequestCounters;
 import org.verbena.api.internal.request.SendLimit;
@@ -233,7 +233,7 @@ public final class RdmaServer implements AutoCloseable {
      *
      * <p>Requests count until they are answered, whether or not their handler has returned. Only the first call
      * matters; further ones return its outcome. {@link #close()} ends it early. May be called on any thread, also in a
-     * handler.
+     * handler, which must not wait for the outcome: it is one of those that are waited for, until the time is over.
      *
      * @param most how long clients and handlers have, more than zero: as long as the slowest handlers need. Closing the
      *     connections takes up to 5 s more, and with a shared group as long as {@link

@@ -433,11 +433,13 @@ public abstract class CancellationSuite extends ApiSuite {
                     for (int i = 0; i < most; i++) {
                         all.add(Patience.take("a request", held));
                     }
-                    assertThat(((RequestException.Refused) failure("one more", client.request(new byte[bytes]))).reason())
+                    assertThat(((RequestException.Refused) failure("one more", client.request(new byte[bytes])))
+                                    .reason())
                             .isEqualTo(RequestException.Refused.Reason.LIMIT);
                     Held first = all.removeFirst();
                     first.exchange.reply(first.message);
-                    assertThat(Patience.await("a reply", CompletableFuture.anyOf(requests.toArray(CompletableFuture[]::new))))
+                    assertThat(Patience.await(
+                                    "a reply", CompletableFuture.anyOf(requests.toArray(CompletableFuture[]::new))))
                             .isNotNull();
                     client.request(new byte[bytes]);
                     all.add(Patience.take("there is room again", held));

@@ -23,6 +23,7 @@ import org.verbena.api.client.RequestOptions;
 import org.verbena.api.service.Codec;
 import org.verbena.api.service.Metadata;
 import org.verbena.api.service.Method;
+import org.verbena.api.service.Reply;
 import org.verbena.api.service.ValueStream;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.RequestException.Refused.Reason;
@@ -81,10 +82,11 @@ public abstract class MethodsSuite extends ApiSuite {
     @Test
     void eachMethodHasItsHandler() throws Exception {
         Methods methods = Methods.NONE
-                .with(
-                        PLACE,
-                        (exchange, order) -> order.number() + " of " + order.what() + " for "
-                                + exchange.metadata().text("tenant"))
+                .with(PLACE, (exchange, order) -> {
+                    exchange.addReplyMetadata(Metadata.EMPTY.with("number", "" + order.number()));
+                    return order.number() + " of " + order.what() + " for "
+                            + exchange.metadata().text("tenant");
+                })
                 .withAsync(FIND, (exchange, name) -> CompletableFuture.supplyAsync(() -> new Order(7, name)))
                 .otherwise((exchange, message) -> exchange.reply(message.retain()));
         try (RdmaServer server = serverOf(methods);
@@ -95,6 +97,8 @@ public abstract class MethodsSuite extends ApiSuite {
                             .get())
                     .isEqualTo("3 of apples for blue");
             assertThat(client.call(FIND, "pears").get()).isEqualTo(new Order(7, "pears"));
+            assertThat(client.callReply(PLACE, new Order(3, "apples"), blue).get())
+                    .isEqualTo(new Reply<>("3 of apples for blue", Metadata.EMPTY.with("number", "3")));
             assertThat(client.request("plain".getBytes(UTF_8)).get()).isEqualTo("plain".getBytes(UTF_8));
             assertThat(refusal(failure("the call", client.call(FIND_ELSEWHERE, "pears"))))
                     .isEqualTo(Reason.UNKNOWN);

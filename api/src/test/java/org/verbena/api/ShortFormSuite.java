@@ -97,8 +97,8 @@ public abstract class ShortFormSuite extends ApiSuite {
     }
 
     /**
-     * Byte for byte what clients send and expect: a kind, seven bytes that say which request, the time of a request, and
-     * the payload.
+     * Byte for byte what clients send and expect: a kind, seven bytes that say which request, the time of a request,
+     * and the payload.
      */
     @Test
     void theHeaderHasNotChanged() {

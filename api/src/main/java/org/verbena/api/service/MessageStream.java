@@ -124,7 +124,8 @@ public interface MessageStream extends Iterable<byte[]>, AutoCloseable {
      * Returns what the server has sent with the stream's end: what the handler has {@linkplain
      * org.verbena.api.Exchange#addReplyMetadata added} since it sent its first message, or all if it has sent none.
      *
-     * @return done when the stream has ended; with nothing if there is nothing, and at the handler. Fails with the stream. Stages run on a virtual thread
+     * @return done when the stream has ended; with nothing if there is nothing, and at the handler. Fails
+     *     with the stream. Stages run on a virtual thread
      */
     CompletableFuture<Metadata> trailers();
 

@@ -105,6 +105,16 @@ public final class Operations {
 
     public <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions how) {
         CallPlan plan = options.plan().with(how);
+        return call(method, request, RequestOperations.call(method, how, plan), how, plan);
+    }
+
+    public <Q, R> CompletableFuture<Reply<R>> callReply(Method<Q, R> method, Q request, RequestOptions how) {
+        CallPlan plan = options.plan().with(how);
+        return call(method, request, RequestOperations.callReply(method, how, plan), how, plan);
+    }
+
+    private <Q, T> CompletableFuture<T> call(
+            Method<Q, ?> method, Q request, Operation<T> operation, RequestOptions how, CallPlan plan) {
         Messenger messenger = links.pick(plan);
         ByteBuf message;
         try {
@@ -112,7 +122,6 @@ public final class Operations {
         } catch (Throwable cause) {
             return LoopFuture.of(links.notifier(messenger).newFailedFuture(cause));
         }
-        Operation<R> operation = RequestOperations.call(method, how, plan);
         return LoopFuture.of(start(messenger, operation, message, timeoutNanos(how), plan));
     }
 

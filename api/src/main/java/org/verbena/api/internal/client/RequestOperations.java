@@ -38,13 +38,23 @@ final class RequestOperations {
     }
 
     static <R> Operation<R> call(Method<?, R> method, RequestOptions how, CallPlan plan) {
-        return new HeadedOperation<>(Headers.of(how.metadata(), method), flags(plan), (metadata, reply) -> {
-            try {
-                return method.reply().decode(reply);
-            } finally {
-                reply.release();
-            }
-        });
+        return new HeadedOperation<>(
+                Headers.of(how.metadata(), method), flags(plan), (metadata, reply) -> decoded(method, reply));
+    }
+
+    static <R> Operation<Reply<R>> callReply(Method<?, R> method, RequestOptions how, CallPlan plan) {
+        return new HeadedOperation<>(
+                Headers.of(how.metadata(), method),
+                flags(plan),
+                (metadata, reply) -> new Reply<>(decoded(method, reply), metadata));
+    }
+
+    private static <R> R decoded(Method<?, R> method, ByteBuf reply) throws Exception {
+        try {
+            return method.reply().decode(reply);
+        } finally {
+            reply.release();
+        }
     }
 
     /** The same with headers. */

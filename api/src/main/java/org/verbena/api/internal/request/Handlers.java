@@ -64,8 +64,8 @@ final class Handlers {
     }
 
     /**
-     * Whether a request may arrive here. If not, releases its frame, and either refuses it, for want of room, or throws:
-     * an earlier one with its number could not be found any more.
+     * Whether a request may arrive here. If not, releases its frame, and refuses it for want of room, or throws: an
+     * earlier one with its number could not be found any more.
      */
     boolean takes0(int kind, long correlation, ByteBuf frame) {
         boolean isKnown = open.has0(correlation);

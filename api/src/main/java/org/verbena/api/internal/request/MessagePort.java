@@ -20,7 +20,7 @@ public interface MessagePort {
     /** When the first part of the message that is being read arrived, as far as this end knows. Event loop only. */
     long arrivalNanos0();
 
-    /** How long a message of the program may be: the peer's limit, which is for frames, less their header. Any thread. */
+    /** How long a message of the program may be: the peer's limit for frames, less their header. Any thread. */
     int maxMessageBytes();
 
     /** What the connection has carried. Any thread. */
