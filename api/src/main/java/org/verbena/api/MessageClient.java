@@ -15,8 +15,8 @@ import org.verbena.transport.RequestException;
 import org.verbena.transport.SendLimitException;
 
 /**
- * Sends messages and requests. A program that names this type where it needs no more of an {@link RdmaClient} can be
- * tested with another one, which has no network. {@link RdmaClient} says what its types and threads are.
+ * Sends messages and requests. Program against this interface, and tests can substitute a client that needs no network.
+ * {@link RdmaClient} says what its types and threads are.
  *
  * <p>A request that a handler sends on the thread on which it was called gets no more time than the handler's own
  * request {@linkplain Exchange#remainingNanos has left}, whatever its timeout.

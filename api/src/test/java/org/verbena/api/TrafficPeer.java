@@ -26,8 +26,7 @@ final class TrafficPeer {
     private final InetSocketAddress streamAddress;
     private final int requestPort;
 
-    private TrafficPeer(
-            Process process, InetSocketAddress address, InetSocketAddress streamAddress, int requestPort) {
+    private TrafficPeer(Process process, InetSocketAddress address, InetSocketAddress streamAddress, int requestPort) {
         this.process = process;
         this.address = address;
         this.streamAddress = streamAddress;

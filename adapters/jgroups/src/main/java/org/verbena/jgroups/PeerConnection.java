@@ -194,7 +194,7 @@ final class PeerConnection extends Connection {
         return (long) length + OVERHEAD_BYTES;
     }
 
-    /** A message that is longer than all that may wait is taken if no other waits. */
+    /** A message over the queue limit is accepted when the queue is empty. */
     private boolean tryReserve(long cost) {
         long before;
         do {

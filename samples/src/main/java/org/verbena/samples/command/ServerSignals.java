@@ -15,7 +15,7 @@ public final class ServerSignals {
         Runtime.getRuntime()
                 .addShutdownHook(new Thread(
                         () -> {
-                            // System.exit, unlike a signal, finds the command's thread in exit(): keep its code then.
+                            // If the command itself called System.exit, keep its exit code.
                             for (StackTraceElement frame : main.getStackTrace()) {
                                 if (frame.getMethodName().equals("exit")
                                         && frame.getClassName().equals("java.lang.System")) {

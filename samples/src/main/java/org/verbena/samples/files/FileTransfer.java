@@ -27,8 +27,7 @@ import java.util.HexFormat;
  * into the receiver's registered memory and written from there to its file, without further copies.
  */
 final class FileTransfer {
-    // None of them is a kind of another sample's messages, so that a sender recognises an answer that is not from
-    // recv-file.
+    // The values differ from those of other samples, so a sender notices when its peer is not recv-file.
     static final byte OFFER = 0x61;
     static final byte DATA = 0x62;
     static final byte END = 0x63;

@@ -31,8 +31,7 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 final class KvFormat {
-    // None of them is a kind of another sample's messages, so that a client recognises an answer that is not from
-    // kv-server.
+    // The values differ from those of other samples, so a client notices when its peer is not kv-server.
     static final byte OPEN = 0x41;
     static final byte PUT = 0x42;
     static final byte OK = 0x4b;

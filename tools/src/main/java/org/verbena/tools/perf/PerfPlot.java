@@ -20,7 +20,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** A mixin: draws what was measured, and what earlier runs have measured beside it. Not thread-safe. */
+/** Command-line options that plot this run beside earlier ones. Not thread-safe. */
 final class PerfPlot {
     @Option(
             names = "--plot",

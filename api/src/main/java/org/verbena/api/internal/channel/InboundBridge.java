@@ -42,7 +42,7 @@ public final class InboundBridge {
 
     private boolean readPending;
     private boolean inBatch;
-    /** Whether {@link #turnNanos} was called in this turn of the connection, which may be several batches. */
+    /** Whether {@link #turnNanos} ran in this iteration of the event loop. */
     private boolean turnTimed;
 
     private long turnNanos;

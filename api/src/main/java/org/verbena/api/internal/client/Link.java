@@ -224,7 +224,7 @@ final class Link {
         retry0(
                 new ConnectionException("the server at " + address + " asked its clients to leave"),
                 links.backoff().heedNanos(retryNanos));
-        // Only now, when what they do not accept finds other connections.
+        // Retire them last: an operation that they refuse then finds other connections.
         now.messenger().leave();
         if (before != null) { // of the same server
             before.messenger().leave();

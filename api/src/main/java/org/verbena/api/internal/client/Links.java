@@ -703,7 +703,7 @@ public final class Links implements LinkOwner {
         waiting.publish0(() -> ready = Ready.NONE);
         state0(ClientState.IDLE);
         writable0();
-        // Only now, when what they do not accept wakes the client.
+        // Retire them last: an operation that they refuse wakes the client again.
         all.forEach(Link::retire0);
         forAddresses0(Addresses::rest0);
     }

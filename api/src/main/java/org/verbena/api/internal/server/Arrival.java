@@ -8,7 +8,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** A peer that waits for a server to accept it: all kinds wait in one queue, within one backlog. Event loop only. */
+/** A connection request. Requests of all providers share one queue and one backlog. Event loop only. */
 public sealed interface Arrival {
 
     /** Whether it can still be accepted. */

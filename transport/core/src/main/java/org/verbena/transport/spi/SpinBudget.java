@@ -38,7 +38,7 @@ public final class SpinBudget {
     /** The part of a window that may be lost: one in so many. */
     private static final int MAX_LOST_PART = 4;
 
-    /** How long a loop blocks after the first window that lost too much. */
+    /** How long a loop blocks after its first window in which it lost too much processor time to others. */
     static final long MIN_PAUSE_NANOS = 20_000_000;
 
     /** The longest pause: then a window of polling costs about a fiftieth of the time. */

@@ -55,7 +55,7 @@ final class Doorbell {
         if ((long) LONG.getOpaque(memory, (long) SLEEPS) != LOOKS) {
             return false;
         }
-        // Who no longer looks sets so, and then looks once more: one of the two sees the other.
+        // A loop that stops polling says so and then checks the bits again: it sees the bit, or the ringer the word.
         VarHandle.fullFence();
         return (long) LONG.getOpaque(memory, (long) SLEEPS) == LOOKS;
     }

@@ -44,7 +44,7 @@ final class PeerMappings {
     /** Mappings that go at once, so that the search for them is not repeated for each. */
     private static final int BATCH = 32;
 
-    /** Of the JVM, as the kernel's bound is. */
+    /** Per JVM, because the kernel's limit is per process. */
     static final PeerMappings ALL = new PeerMappings(mapCount() / SHARE, mapCount() / RING_SHARE);
 
     private final int most;

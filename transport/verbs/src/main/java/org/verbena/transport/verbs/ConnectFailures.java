@@ -59,8 +59,7 @@ final class ConnectFailures {
                 because(
                         RejectReason.of(event.status()) == RejectReason.TIMEOUT
                                 ? new ConnectionException.TimedOut(message)
-                                : new ConnectionException.Rejected(
-                                        message + otherProvider(event), event.privateData()),
+                                : new ConnectionException.Rejected(message + otherProvider(event), event.privateData()),
                         cm);
             case ADDR_ERROR, ROUTE_ERROR, UNREACHABLE, DEVICE_REMOVAL ->
                 new ConnectionException.Unreachable(message, cm);

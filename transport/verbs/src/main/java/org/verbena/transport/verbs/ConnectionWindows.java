@@ -100,7 +100,7 @@ final class ConnectionWindows implements MemoryDomain {
         this.reuses = reuses;
     }
 
-    /** A region with a window; without one if the connection had ended before. */
+    /** The region and its memory window; the window is absent if the connection ended first. */
     final class Bound extends VerbsMemoryDomain.Region {
         private final @Nullable MemoryWindow window;
         private final int key;

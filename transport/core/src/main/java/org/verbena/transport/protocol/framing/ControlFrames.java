@@ -163,7 +163,7 @@ public final class ControlFrames {
         }
         int returned = type == Wire.RETURN ? credits.returnable() : 0;
         int length = type == Wire.LONGER ? window.bufferBytes() : returned;
-        // From CLOSE on the connection waits until its sends are done, and the last is behind all others.
+        // After CLOSE nothing more is sent; the connection waits for the last send to complete.
         if (!frames.postHeader(endpoint, type, length, payload, life.isClosing())) {
             lacksSlot = true;
             return;

@@ -127,7 +127,7 @@ final class PackedFrames {
                 return Obstacle.SLOT;
             }
         }
-        // Counted, since a listener of frames may have sent more meanwhile.
+        // Count again: a frame listener may have sent more in the meantime.
         Operation next = first;
         for (int i = 0; i < count && next != null; i++) {
             next.framePosted(next.totalBytes, isDone);

@@ -58,7 +58,7 @@ public final class RawFramer extends Framer {
     }
 
     private void describe(WorkRequest request, Operation operation) {
-        // Inline data is read when it is posted, and fenced data may not be there before later.
+        // Inline data is read when it is posted, and fenced data may not have arrived yet.
         boolean fenced = (operation.sendFlags & WorkRequest.FENCE) != 0;
         int flags = operation.sendFlags | (fenced ? 0 : ledger.inlineFlag(operation.totalBytes));
         switch (operation.sendOpcode) {

@@ -68,7 +68,7 @@ public final class SelectorDescriptor {
                         found.add(Integer.valueOf(descriptor.getFileName().toString()));
                     }
                 } catch (NoSuchFileException closed) {
-                    // Another thread's, or that of the listing itself.
+                    // The descriptor belongs to another thread, or to the directory listing itself.
                 }
             }
         }
