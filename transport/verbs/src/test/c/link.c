@@ -116,7 +116,18 @@ static void keep_list(struct stub_work *work, int count, struct ibv_sge *list)
 	memcpy(work->list, list, count * sizeof(*list));
 }
 
-/* Keeps what is to be done; what is inline is read now, and not later. */
+/*
+ * libcxgb4 makes one request of a chain of exactly a write and a send of 16 bytes (qp.c, c4iw_post_send), and looks for IBV_SEND_INLINE
+ * only in the send (build_rdma_write_cmpl).
+ */
+static int joins_with_next(struct ibv_context *context, struct ibv_send_wr *wr)
+{
+	return of_device(context)->vendor == 0x1425 && wr && wr->next && !wr->next->next && wr->opcode == IBV_WR_RDMA_WRITE
+		&& wr->num_sge && wr->sg_list[0].length && wr->next->opcode == IBV_WR_SEND && wr->next->num_sge == 1
+		&& wr->next->sg_list[0].length == 16;
+}
+
+/* Keeps what is to be done; what is inline is read now, and not later, unless the library does not look at that flag. */
 static int keep_send(struct stub_work *work, struct ibv_send_wr *wr, int ignores_inline)
 {
 	work->operation = wr->opcode;

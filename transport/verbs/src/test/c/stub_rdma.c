@@ -580,6 +580,7 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 	static const int opcodes[] = { IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_RDMA_READ,
 		IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD, IBV_WC_LOCAL_INV, IBV_WC_BIND_MW, IBV_WC_SEND };
 	struct stub_qp *qp = (struct stub_qp *) ibqp;
+	struct ibv_send_wr *joined = joins_with_next(ibqp->context, wr) ? wr : NULL;
 
 	pthread_mutex_lock(&lock);
 	int error = failing("post_send", name_of(ibqp->context));
@@ -606,7 +607,7 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 			if ((error = failing("local_inv", name_of(ibqp->context))) || (error = invalidate_window(wr->invalidate_rkey)))
 				break;
 		}
-		if (linked && (error = keep_send(&work, wr, of_device(ibqp->context)->inlining == IGNORED)))
+		if (linked && (error = keep_send(&work, wr, of_device(ibqp->context)->inlining == IGNORED || wr == joined)))
 			break;
 		if (wr->num_sge > (int) qp->send_sges
 		    || (wr->opcode == IBV_WR_RDMA_READ && wr->num_sge > of_device(ibqp->context)->read_sges)

@@ -50,10 +50,14 @@ class DeviceDriverTest {
             DriverFamily family = DriverFamily.of(driver, 0x1234);
             assertThat(family).isEqualTo(DriverFamily.OTHER);
             assertThat(family.pollsInUserSpace()).isFalse();
+            assertThat(family.hasInline()).isFalse();
         }
         assertThat(DriverFamily.EFA.describe())
                 .isEqualTo("Amazon EFA: no reliable connections by rdma_cm: Verbena uses soft here");
         assertThat(DriverFamily.of("hns3", 0x19e5).pollsInUserSpace()).isFalse();
+        assertThat(DriverFamily.of("mana", 0x1414).hasInline()).isFalse();
+        assertThat(DriverFamily.of("ionic", 0x1dd8).hasInline()).isTrue();
+        assertThat(DriverFamily.of("qede", 0x1077).hasInline()).isTrue();
         assertThat(DriverFamily.of("ice", 0x8086).pollsInUserSpace()).isTrue();
     }
 }

@@ -35,7 +35,7 @@ public enum DriverFamily {
     /** Amazon EFA: efa. Only datagrams and SRD. */
     EFA("Amazon EFA", "no reliable connections by rdma_cm: Verbena uses soft here", true),
 
-    /** Microsoft Azure: mana. */
+    /** Microsoft Azure: mana. What is posted inline is read later, by its key (mana/wr.c). */
     MANA("Microsoft MANA", "connections only where rdma_cm finds the device; else Verbena uses soft here", false),
 
     /**
@@ -53,6 +53,12 @@ public enum DriverFamily {
             "InfiniBand: rdma_cm finds it by the address of an IPoIB interface; without one, connect by hand",
             false),
 
+    /** AMD Pensando: ionic. Nobody has looked whether its polls may be critical calls. */
+    IONIC("AMD Pensando ionic", "polls are ordinary calls here", false),
+
+    /** Marvell FastLinQ: qedr. A poll prints what it does not understand (qedr/qelr_verbs.c). */
+    QEDR("Marvell qedr", "polls are ordinary calls here", false),
+
     /** Soft RoCE of Linux: rdma_rxe. It has no parent device, but a vendor id. */
     SOFT_ROCE("soft RoCE (rxe)", "", true),
 
@@ -60,7 +66,7 @@ public enum DriverFamily {
     SOFT_IWARP("soft iWARP (siw)", "", true),
 
     /** Any other: what is not known to be safe is not done. */
-    OTHER("a driver that Verbena does not know", "polls are ordinary calls here", false);
+    OTHER("a driver that Verbena does not know", "polls are ordinary calls here, and nothing is sent inline", false);
 
     private static final int SOFT_ROCE_VENDOR = 0xffffff;
     private static final int SOFT_IWARP_VENDOR = 0x626d74;
@@ -101,6 +107,8 @@ public enum DriverFamily {
             case "hns3" -> HNS;
             case "cxgb4" -> CXGB4;
             case "hfi1" -> HFI1;
+            case "ionic" -> IONIC;
+            case "qede" -> QEDR;
             default -> OTHER;
         };
     }
@@ -173,6 +181,26 @@ public enum DriverFamily {
      */
     public boolean flushesOnlyWhatIsNotDone() {
         return this == MLX5 || this == MLX4 || this == SOFT_ROCE || this == SOFT_IWARP;
+    }
+
+    /**
+     * Whether the data of a work request that is posted inline is read when it is posted. That a queue pair is made
+     * with inline bytes does not prove it: libmana does not look at the flag (mana/wr.c).
+     *
+     * @return false if it is not, or is not known
+     */
+    public boolean hasInline() {
+        return this != MANA && this != OTHER;
+    }
+
+    /**
+     * Whether a chain of exactly a write and a send of 16 bytes becomes one request of the device, which reads the data
+     * of the write later, also if it was posted inline (cxgb4/qp.c, c4iw_post_send, build_rdma_write_cmpl).
+     *
+     * @return true if an inline write has to be the last of its chain
+     */
+    public boolean joinsWriteWithSend() {
+        return this == CXGB4;
     }
 
     /**

@@ -42,9 +42,9 @@ final class DatagramSends {
     }
 
     /** The queue is there. */
-    void prepared(SendQueue made, int endpointIndex, int endpointGeneration) {
+    void prepared(SendQueue made, int inlineBytes, int endpointIndex, int endpointGeneration) {
         staging.prepared(made, false, false, false, endpointIndex, endpointGeneration);
-        maxInlineBytes = made.maxInlineBytes();
+        maxInlineBytes = inlineBytes;
     }
 
     int depth() {

@@ -141,7 +141,7 @@ final class EndpointResources {
     static int within(VerbsDevice used, String what, int asked, int greatestWish, int limit) {
         if (asked > limit && (asked > greatestWish || limit < 1)) {
             throw new ConnectionException(
-                    what + " " + asked + " is over the limit of " + used.name() + ", which is " + limit);
+                    what + " " + asked + " is over the limit of " + used.name() + ", which is " + Math.max(0, limit));
         }
         return Math.min(asked, limit);
     }
@@ -188,7 +188,7 @@ final class EndpointResources {
             o.maxSges = sendSges;
             o.maxReceiveSges = shared == null ? receives.maxSges() : shared.maxSges();
             o.maxReadSges = iwarp ? 1 : readSges;
-            o.maxInlineBytes = VerbsEndpoint.required(queuePair).sendQueue().maxInlineBytes();
+            o.maxInlineBytes = used.inlineBytes(VerbsEndpoint.required(queuePair));
             o.readDepth = initiatorDepth();
             o.maxMessageBytes = maxMessageBytes;
             o.atomics = used.hasAtomics();

@@ -39,6 +39,9 @@ class SendPath {
     final WorkRing<SendSlot> ring;
     final SendStaging staging;
 
+    /** An inline write is the last of its chain: see {@code DriverFamily#joinsWriteWithSend}. */
+    private boolean flushesInlineWrites;
+
     SendPath(int depth, Events events) {
         this.events = events;
         ring = new WorkRing<>(depth, SendSlot::new);
@@ -60,6 +63,7 @@ class SendPath {
      * @param endpointGeneration and this
      */
     void prepared(SendQueue made, VerbsDevice device, boolean asks, int endpointIndex, int endpointGeneration) {
+        flushesInlineWrites = device.context().driverFamily().joinsWriteWithSend();
         staging.prepared(made, false, asks, device.flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
     }
 
@@ -134,8 +138,9 @@ class SendPath {
         }
         SendSlot slot = ring.slot(ring.next());
         slot.hold(work.buffers());
+        int inline = isInline(work, can) ? SendFlags.INLINE : 0;
         try {
-            stage(queue, work, isInline(work, can) ? SendFlags.INLINE : 0);
+            stage(queue, work, inline);
         } catch (RuntimeException refused) {
             slot.release();
             throw refused;
@@ -145,6 +150,9 @@ class SendPath {
         }
         slot.set(work);
         ring.take();
+        if (flushesInlineWrites && inline != 0 && work.opcode() == WorkRequest.Opcode.WRITE) {
+            flush(); // a refusal has been reported, and the slot comes back
+        }
         return true;
     }
 

@@ -212,7 +212,7 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
         index = queues.add(this);
         queuePair = made;
         int generation = queues.generation(index);
-        sends.prepared(made.sendQueue(), index, generation);
+        sends.prepared(made.sendQueue(), used.inlineBytes(made), index, generation);
         receives.prepared(made.receiveQueue(), used, index, generation);
         used.add(made, this);
         hasLids = port.linkLayer() != LinkLayer.ETHERNET;
@@ -223,7 +223,7 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
                 sends.depth(),
                 receives.depth(),
                 Math.min(options.maxSges(), made.sendQueue().maxSges()),
-                made.sendQueue().maxInlineBytes());
+                used.inlineBytes(made));
     }
 
     // ---- destinations

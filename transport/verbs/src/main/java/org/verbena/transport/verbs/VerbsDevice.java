@@ -6,11 +6,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.cm.CmException;
 import org.verbena.cm.CmId;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.ProviderException;
@@ -23,7 +21,6 @@ import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
-import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.VerbsException;
@@ -35,7 +32,6 @@ import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.device.PortState;
 import org.verbena.verbs.device.TransportType;
-import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Siw;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
@@ -46,9 +42,6 @@ import org.verbena.verbs.memory.WindowType;
  */
 final class VerbsDevice {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsDevice.class);
-
-    /** Inline bytes come in multiples of it. */
-    private static final int INLINE_STEP = 16;
 
     /** The argument of {@link #lose} for a device that is not there any more. */
     static final String REMOVED = "was removed";
@@ -82,11 +75,7 @@ final class VerbsDevice {
     /** Occupies the page of siw's context at which no queue may begin; null on other devices. */
     private final @Nullable CompletionQueue siwPlug;
 
-    /** The most inline bytes that the device may have: no query returns it, but the device refuses more. */
-    private volatile int maxInlineBytes = Integer.MAX_VALUE;
-
-    /** The most elements of a send, found likewise: what the device reports is the lesser one of sends and receives. */
-    private volatile int maxSendSges = Integer.MAX_VALUE;
+    private final DeviceLimits limits = new DeviceLimits(this);
 
     /**
      * What is wrong with ports now, by their numbers, for the causes of connections that break. Written by the
@@ -139,12 +128,14 @@ final class VerbsDevice {
         }
     }
 
-    private static void giveBack(@Nullable VerbsObject made) {
-        if (made != null) {
+    /** Destroys what was made, with a second attempt, and says so if that fails. */
+    static void giveBack(@Nullable VerbsObject made) {
+        for (int attempt = 1; made != null && attempt <= 2; attempt++) {
             try {
                 made.close();
+                return;
             } catch (NativeRdmaException | IllegalStateException refused) {
-                LOG.warn("{} could not be given back", made, refused);
+                LOG.warn("{} could not be given back, attempt {}", made, attempt, refused);
             }
         }
     }
@@ -297,63 +288,34 @@ final class VerbsDevice {
      *
      * @param domain of its loop
      * @param wanted its sizes are the most that it gets
-     * @throws VerbsException the device refused what was wanted, and not for the inline bytes
+     * @throws VerbsException the device refused
      * @throws ProviderException the device is lost
      */
     QueuePair createQueuePair(ProtectionDomain domain, QueuePairOptions wanted) {
-        return createQueuePair(wanted, domain::createQueuePair);
+        checkPresent();
+        return domain.createQueuePair(limits.shrink(wanted));
     }
 
     /**
      * Makes the queue pair of an id, with fewer inline bytes and elements of a send than wanted if the device has no
-     * more; the first time, fewer and fewer are tried.
+     * more.
      *
-     * @throws CmException as {@link CmId#createQueuePair} for what was wanted, if it is not the inline bytes
+     * @throws NativeRdmaException the device refused
      * @throws ProviderException the device is lost
      */
     QueuePair createQueuePair(CmId id, ProtectionDomain domain, QueuePairOptions wanted) {
-        return createQueuePair(wanted, options -> id.createQueuePair(domain, options));
-    }
-
-    private QueuePair createQueuePair(QueuePairOptions wanted, Function<QueuePairOptions, QueuePair> maker) {
         checkPresent();
-        QueuePairCapabilities sizes = wanted.capabilities();
-        int mostInlineBytes = Math.min(sizes.maxInlineBytes(), maxInlineBytes);
-        int inlineBytes = mostInlineBytes;
-        int sges = Math.min(sizes.maxSendSges(), maxSendSges);
-        NativeRdmaException first = null;
-        while (true) {
-            try {
-                QueuePair made = maker.apply(wanted.withCapabilities(
-                        sizes.withMaxInlineBytes(inlineBytes).withMaxSendSges(sges)));
-                if (inlineBytes < mostInlineBytes) {
-                    maxInlineBytes = inlineBytes;
-                    LOG.debug("{} takes {} bytes inline, not {}", name(), inlineBytes, sizes.maxInlineBytes());
-                }
-                if (sges < sizes.maxSendSges()) {
-                    maxSendSges = sges;
-                    LOG.debug("{} takes {} elements in a send, not {}", name(), sges, sizes.maxSendSges());
-                }
-                return made;
-            } catch (NativeRdmaException refused) {
-                first = first == null ? refused : first;
-                boolean isTooMuch = refused.errno() == Errno.EINVAL || refused.errno() == Errno.ENOMEM;
-                if (isTooMuch && inlineBytes > 0) {
-                    inlineBytes = fewer(inlineBytes);
-                } else if (isTooMuch && sges > Math.max(1, attributes.maxSges())) {
-                    // Of inline bytes any number may be too much as long as the elements are.
-                    sges--;
-                    inlineBytes = mostInlineBytes;
-                } else {
-                    throw first;
-                }
-            }
-        }
+        return id.createQueuePair(domain, limits.shrink(wanted));
     }
 
-    /** Devices have from none to about a thousand, in steps of 16: those below 256 are tried one by one. */
-    private static int fewer(int inlineBytes) {
-        return inlineBytes > 256 ? inlineBytes / 2 : (inlineBytes - 1) / INLINE_STEP * INLINE_STEP;
+    /** Whether what is posted inline is read when it is posted. */
+    boolean hasInline() {
+        return context.driverFamily().hasInline();
+    }
+
+    /** How many bytes a queue pair's work requests have inline: a driver may say more than was asked for. */
+    int inlineBytes(QueuePair made) {
+        return hasInline() ? made.sendQueue().maxInlineBytes() : 0;
     }
 
     /** Adds the SGEs of a list, checked by {@link PostChecks#receive}, to the receive that was begun last. */

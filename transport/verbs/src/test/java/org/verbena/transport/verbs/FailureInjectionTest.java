@@ -138,7 +138,7 @@ class FailureInjectionTest {
         "ibv_create_comp_channel, ibv_create_comp_channel",
         "ibv_create_cq, ibv_create_cq",
         "ibv_create_srq, ibv_create_srq",
-        "ibv_create_qp, rdma_create_qp",
+        "ibv_create_qp, create_qp", // ibv_create_qp where the device's limits are found
         "ibv_modify_qp, ibv_modify_qp",
         "ibv_get_async_event, ibv_get_async_event",
         "ibv_get_cq_event, ibv_get_cq_event",

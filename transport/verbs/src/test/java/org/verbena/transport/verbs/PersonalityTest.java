@@ -142,6 +142,7 @@ class PersonalityTest {
         "cxgb4, 64, 128, 4, 4, 96",
         "ionic, 64, 128, 4, 4, 96",
         "qedr, 64, 128, 4, 4, 96",
+        "mana-rc, 64, 128, 4, 4, 0",
     })
     void connectsWithDefaultsAndCarriesMessages(
             String family, int sendDepth, int receiveDepth, int sendSges, int receiveSges, int inlineBytes) {
@@ -160,6 +161,48 @@ class PersonalityTest {
         assertThat(client.awaitReceive().status()).isEqualTo(WorkStatus.SUCCESS);
         client.awaitPrepared().disconnect();
         assertThat(client.awaitDisconnected()).isNull();
+    }
+
+    /** The device is full for a moment: when its limits are found, or later. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2, 5})
+    void aFailureForAMomentIsNoLimit(int skip) {
+        become("mlx5");
+        StubDevice.failOnce("ibv_create_qp", Errno.ENOMEM, skip);
+        assertThat(inlineBytes(connected(EndpointOptions.DEFAULTS))).isEqualTo(96);
+        for (int i = 0; i < 6; i++) {
+            StubDevice.fail("ibv_create_qp", Errno.ENOMEM, 1);
+            assertThat(connect(EndpointOptions.DEFAULTS).awaitDisconnected()).isInstanceOf(ConnectionException.class);
+        }
+        assertThat(inlineBytes(connected(EndpointOptions.DEFAULTS))).isEqualTo(96);
+    }
+
+    private static int inlineBytes(RecordingEndpointHandler client) {
+        return client.<Integer>call(endpoint -> endpoint.capabilities().maxInlineBytes());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "mlx5, 828",
+        "irdma-roce, 101",
+        "x722, 48",
+        "hns, 32",
+        "cxgb4, 272",
+        "erdma, 96",
+        "ionic, 480",
+        "qedr, 256"
+    })
+    void findsTheInlineBytesOnceADevice(String family, int inlineBytes) {
+        become(family);
+        EndpointOptions options = EndpointOptions.DEFAULTS.with(o -> o.maxInlineBytes = 2000);
+        assertThat(inlineBytes(connected(options))).isEqualTo(inlineBytes);
+        int before = count("ibv_create_qp");
+        assertThat(inlineBytes(connected(options))).isEqualTo(inlineBytes);
+        assertThat(count("ibv_create_qp")).isEqualTo(before + 1);
+        StubDevice.fail("ibv_create_qp", Errno.ENOMEM, Integer.MAX_VALUE);
+        int full = count("ibv_create_qp");
+        assertThat(connect(options).awaitDisconnected()).isInstanceOf(ConnectionException.class);
+        assertThat(count("ibv_create_qp")).isEqualTo(full + 1);
     }
 
     @Test
@@ -272,6 +315,32 @@ class PersonalityTest {
         RecordingEndpointHandler second = connected(EndpointOptions.DEFAULTS);
         assertThat(count("ibv_create_cq")).isEqualTo(before + 1);
         send(second, memory(second), 1);
+    }
+
+    @Test
+    void aBrokenCompletionChannelIsReplaced() {
+        become("mlx5");
+        RecordingEndpointHandler first = connected(EndpointOptions.DEFAULTS);
+        RegisteredMemory region = memory(first);
+        first.receive(1, region, 0, 64);
+        Patience.until("the queue is armed", () -> StubDevice.call("stub_is_armed", StubDevice.lastNumber()) != 0);
+        StubDevice.fail("ibv_get_cq_event", Errno.EIO, 1);
+        StubDevice.call("stub_receive", StubDevice.lastNumber(), 10, 0);
+        assertThat(first.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+        RecordingEndpointHandler second = connected(EndpointOptions.DEFAULTS);
+        send(second, memory(second), 1);
+        Patience.until("the old channel is gone", () -> StubDevice.leaks().contains("stub_channel 1"));
+    }
+
+    @Test
+    void aQueuePairThatIsBusyIsDestroyedLater() {
+        become("mlx5");
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        StubDevice.fail("ibv_destroy_qp", Errno.EBUSY, 3);
+        client.awaitPrepared().disconnect();
+        assertThat(client.awaitDisconnected()).isNull();
+        assertThat(StubDevice.leaks()).doesNotContain("stub_qp");
+        Patience.until("the id is gone", () -> !StubDevice.leaks().contains("rdma_cm_id"));
     }
 
     private static int count(String function) {

@@ -254,9 +254,10 @@ class VerbsDatagramTest {
     @ParameterizedTest
     @ValueSource(strings = {"rdma_create_id", "rdma_bind_addr", "rdma_listen", "ibv_create_qp", "ibv_create_cq"})
     void aCallThatFailsWhileItOpensIsTold(String function) throws Exception {
-        StubDevice.fail(function, Errno.ENOMEM, 1);
+        // The limits of the device are found first, and one failure says nothing of them.
+        StubDevice.fail(function, Errno.ENOMEM, function.equals("ibv_create_qp") ? 2 : 1);
         provider.openDatagrams(loop, StubDevice.ROCE, null, OPTIONS, events);
-        assertThat(events.awaitClosed()).contains("10.0.0.1:7471").containsAnyOf(function, "rdma_create_qp");
+        assertThat(events.awaitClosed()).contains("10.0.0.1:7471", function);
         assertThat(events.told).containsExactly("closed");
     }
 

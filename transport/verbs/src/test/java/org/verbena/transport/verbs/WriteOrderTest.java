@@ -2,31 +2,18 @@ package org.verbena.transport.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.netty.channel.IoEventLoop;
-import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.ListenOptions;
-import org.verbena.transport.spi.Listener;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.PeerGroup;
-import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.spi.RecordingListenerHandler;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
@@ -34,51 +21,23 @@ import org.verbena.transport.spi.WorkRequest;
  * device that makes use of relaxed ordering, for every kind of region.
  */
 @Timeout(120)
-class WriteOrderTest {
+class WriteOrderTest extends LinkedPair {
     private static final long FIRST = 1;
     private static final long SECOND = 2;
 
-    private final List<RegisteredMemory> regions = new ArrayList<>();
-    private VerbsProvider provider;
-    private MultiThreadIoEventLoopGroup group;
-    private Listener listener;
-    private RecordingEndpointHandler client;
-    private RecordingEndpointHandler server;
-
-    @BeforeEach
-    void resetStub() throws Exception {
-        StubDevice.install();
-    }
-
     private void connect(String family, String setting) {
         System.setProperty(RelaxedOrdering.SETTING, setting);
-        StubDevice.become(family);
-        StubDevice.call("stub_link", 1);
+        try {
+            connect(family);
+        } finally {
+            System.clearProperty(RelaxedOrdering.SETTING);
+        }
         StubDevice.call("stub_reorder_writes", 1);
-        provider = new VerbsProvider();
-        group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
-        IoEventLoop loop = group.next();
-        RecordingListenerHandler requests = new RecordingListenerHandler(loop);
-        listener = provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, requests);
-        requests.awaitListening();
-        client = new RecordingEndpointHandler("client", loop);
-        server = new RecordingEndpointHandler("server", loop);
-        provider.connect(loop, StubDevice.ROCE, EndpointOptions.DEFAULTS, client);
-        requests.awaitRequest().accept(loop, EndpointOptions.DEFAULTS, server);
-        client.awaitConnected();
-        server.awaitConnected();
     }
 
     @AfterEach
-    void endLoop() {
-        System.clearProperty(RelaxedOrdering.SETTING);
-        listener.close();
-        Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
-        regions.reversed().forEach(RegisteredMemory::close);
-        Patience.until("the ids are closed", () -> !StubDevice.leaks().contains("rdma_cm_id"));
-        provider.close();
+    void writesInOrder() {
         StubDevice.call("stub_reorder_writes", 0);
-        StubDevice.call("stub_link", 0);
     }
 
     private RegisteredMemory register(String kind, Endpoint endpoint, MemorySegment memory) {
