@@ -43,7 +43,7 @@ final class AddressHandles {
      *
      * @param hasAnswered whether the peer has answered a look-up; otherwise it may not exist
      * @param creation makes it; must not throw
-     * @throws ConnectionException too many wait
+     * @throws ConnectionException too many wait, or no thread can be started
      */
     void execute(boolean hasAnswered, Runnable creation) {
         try {
@@ -53,6 +53,9 @@ final class AddressHandles {
                     MAX_WAITING + " addresses are being prepared already, and the network does not answer for them: try"
                             + " again later, and answer only peers that you know",
                     full);
+        } catch (Throwable noThread) {
+            throw new ConnectionException(
+                    "no thread can be started to prepare an address: " + noThread.getMessage(), noThread);
         }
     }
 

@@ -8,10 +8,12 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ProviderException;
 
 /**
  * Calls that connect and may block. On InfiniBand and RoCE, resolving a route waits for ibacm. On iWARP the connect
@@ -61,6 +63,13 @@ final class BlockingConnects {
         abstract void connect();
 
         /**
+         * It was not made, though it had begun. The connection loop's thread.
+         *
+         * @param why there is no thread for it
+         */
+        abstract void refused(RuntimeException why);
+
+        /**
          * It has to wait. The connection loop's thread.
          *
          * @param reason what for, in words
@@ -80,6 +89,11 @@ final class BlockingConnects {
     private int calls;
 
     BlockingConnects(Executor connectionLoop) {
+        this(connectionLoop, new DefaultThreadFactory("verbena-connect", true));
+    }
+
+    /** For tests. */
+    BlockingConnects(Executor connectionLoop, ThreadFactory factory) {
         this.connectionLoop = connectionLoop;
         threads = new ThreadPoolExecutor(
                 MAX_CALLS,
@@ -87,7 +101,7 @@ final class BlockingConnects {
                 IDLE_SECONDS,
                 TimeUnit.SECONDS,
                 new LinkedBlockingQueue<>(),
-                new DefaultThreadFactory("verbena-connect", true));
+                factory);
         threads.allowCoreThreadTimeOut(true);
     }
 
@@ -144,7 +158,10 @@ final class BlockingConnects {
                 forget(call.address, destination);
             }
         }
-        if (wanted) {
+        if (!wanted) {
+            return;
+        }
+        try {
             threads.execute(() -> {
                 try {
                     call.connect();
@@ -152,6 +169,10 @@ final class BlockingConnects {
                     connectionLoop.execute(() -> over(call.address, destination));
                 }
             });
+        } catch (Throwable noThread) {
+            connectionLoop.execute(() -> over(call.address, destination));
+            call.refused(new ProviderException(
+                    "no thread can be started for a call that may block: " + noThread.getMessage(), noThread));
         }
     }
 
@@ -166,7 +187,7 @@ final class BlockingConnects {
             while (mayBegin(candidate) && !candidate.waiting.isEmpty()) {
                 try {
                     begin(candidate, candidate.waiting.remove());
-                } catch (RuntimeException failure) {
+                } catch (Throwable failure) {
                     LOG.error("A connect that waited could not begin", failure);
                 }
             }

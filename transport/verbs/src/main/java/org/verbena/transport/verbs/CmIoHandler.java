@@ -130,7 +130,7 @@ final class CmIoHandler extends DescriptorIoHandler {
                 } else if (event.listener() != null) {
                     event.id().close();
                 }
-            } catch (RuntimeException failure) {
+            } catch (Throwable failure) {
                 LOG.error("{} could not be handled", event.describe(), failure);
             }
         }
@@ -152,7 +152,7 @@ final class CmIoHandler extends DescriptorIoHandler {
             handled++;
             try {
                 device.onAsyncEvent(event);
-            } catch (RuntimeException failure) {
+            } catch (Throwable failure) {
                 LOG.error("{} of {} could not be handled", event, device, failure);
             }
         }

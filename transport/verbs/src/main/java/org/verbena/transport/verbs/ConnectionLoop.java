@@ -10,6 +10,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmId;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
+import org.verbena.transport.ProviderException;
 
 /**
  * A thread that sets connections up and takes them down: it runs a {@link CmIoHandler} on one event channel. The
@@ -45,6 +46,7 @@ final class ConnectionLoop {
      *     loop
      * @throws org.verbena.verbs.NativeRdmaException there is no device, or no permission
      * @throws java.io.UncheckedIOException no descriptor is left
+     * @throws ProviderException its thread cannot be started
      */
     ConnectionLoop(String name, @Nullable Runnable onDeviceRemoved) {
         channel = EventChannel.open();
@@ -61,8 +63,16 @@ final class ConnectionLoop {
         }
         loop = group.next();
         handler = made[0];
-        // An event loop's thread starts with its first task, and a process that only listens would never give it one.
-        loop.execute(() -> {});
+        try {
+            // An event loop's thread starts with its first task, and a process that only listens would never give it
+            // one.
+            loop.execute(() -> {});
+        } catch (Throwable noThread) {
+            handler.destroy();
+            channel.close();
+            throw new ProviderException(
+                    "the thread " + name + " cannot be started: " + noThread.getMessage(), noThread);
+        }
         blockingConnects = new BlockingConnects(loop);
     }
 
@@ -91,7 +101,7 @@ final class ConnectionLoop {
             }
             try {
                 handler.watch(device);
-            } catch (RuntimeException refused) {
+            } catch (Throwable refused) {
                 LOG.warn(
                         "The asynchronous events of {} cannot be taken; next try in {} ms",
                         device.name(),

@@ -230,11 +230,16 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             RuntimeException failure = null;
             try {
                 known.resolveRoute(options.connectTimeoutMillis());
-            } catch (RuntimeException refused) {
-                failure = refused;
+            } catch (Throwable refused) {
+                failure = NativeFailures.unchecked(refused);
             }
             RuntimeException outcome = failure;
             execute(() -> callReturned(outcome));
+        }
+
+        @Override
+        void refused(RuntimeException why) {
+            callReturned(why);
         }
 
         @Override
@@ -367,9 +372,14 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             try {
                 known.connect(parameters);
                 setStep("waiting for the peer to accept");
-            } catch (RuntimeException refused) {
-                execute(() -> callReturned(refused));
+            } catch (Throwable refused) {
+                execute(() -> callReturned(NativeFailures.unchecked(refused)));
             }
+        }
+
+        @Override
+        void refused(RuntimeException why) {
+            callReturned(why);
         }
 
         @Override
@@ -421,7 +431,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     @Override
     public void onCmEvent(CmEvent event) {
         if (loop().isHere()) {
-            handle(event);
+            guarded(() -> handle(event));
         } else {
             execute(() -> handle(event));
         }

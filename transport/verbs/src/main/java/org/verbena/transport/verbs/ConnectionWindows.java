@@ -348,7 +348,8 @@ final class ConnectionWindows implements MemoryDomain {
     /**
      * Binds a window that is not used, while nothing is outstanding, to see whether the device can.
      *
-     * @return false if it refused: windows are given up on the device
+     * @return false if it refused: this connection does without windows, and so does the device unless it refused for
+     *     want of something that may be there later
      */
     boolean prove(VerbsDevice device, SendPath sends) {
         MemoryWindow window = null;
@@ -367,9 +368,9 @@ final class ConnectionWindows implements MemoryDomain {
                 }
                 return true;
             }
-            device.forgoWindows("ibv_post_send: " + Errno.name(errno));
+            device.forgoWindows(errno, "ibv_post_send: " + Errno.name(errno));
         } catch (NativeRdmaException refused) {
-            device.forgoWindows(refused.toString());
+            device.forgoWindows(refused.errno(), refused.toString());
         }
         if (window != null) {
             window.close();
@@ -383,7 +384,7 @@ final class ConnectionWindows implements MemoryDomain {
             if (status == WorkStatus.SUCCESS) {
                 device.windowsWork();
             } else if (status != WorkStatus.FLUSHED) {
-                device.forgoWindows(status.toString());
+                device.forgoWindows(0, status.toString());
             }
             return;
         }

@@ -85,7 +85,14 @@ final class DatagramSetup implements CmEventSink {
      * @throws NativeRdmaException there is no connection loop, for there is no device
      */
     void execute(Runnable step) {
-        loop.execute(step);
+        loop.execute(() -> {
+            try {
+                step.run();
+            } catch (Throwable thrown) {
+                Throwable cause = ConnectFailures.of(attempt() + " failed", NativeFailures.unchecked(thrown));
+                endpoint.execute(() -> endpoint.drain(cause));
+            }
+        });
     }
 
     /** The connection loop that it is on: of its device, once it is open. */
@@ -378,8 +385,11 @@ final class DatagramSetup implements CmEventSink {
 
     /** Stops answering look-ups, and makes the queue pair return all work. */
     void toErrorState() {
-        QueuePairEnding.toErrorState(queuePair, endpoint);
-        endpoint.execute(endpoint::inErrorState0);
+        try {
+            QueuePairEnding.toErrorState(queuePair, endpoint);
+        } finally {
+            endpoint.execute(endpoint::inErrorState0);
+        }
     }
 
     /**

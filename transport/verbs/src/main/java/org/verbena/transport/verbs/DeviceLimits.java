@@ -8,7 +8,6 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
-import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.queue.QueuePairType;
@@ -24,9 +23,6 @@ final class DeviceLimits {
 
     /** No adapter is known to have more: hns has so many. */
     private static final int MAX_INLINE_BYTES = 1024;
-
-    /** A limit is refused each time; what is refused once was a moment without memory, or another's queue pair. */
-    private static final int ATTEMPTS = 2;
 
     private record Limits(int sendSges, int inlineBytes) {}
 
@@ -93,17 +89,6 @@ final class DeviceLimits {
 
     private void make(QueuePairOptions options) {
         ProtectionDomain domain = device.memoryDomain().protectionDomain();
-        for (int attempt = 1; ; attempt++) {
-            try {
-                QueuePair made = domain.createQueuePair(options);
-                VerbsDevice.giveBack(made);
-                return;
-            } catch (NativeRdmaException refused) {
-                if (attempt == ATTEMPTS) {
-                    throw refused;
-                }
-                LOG.debug("{} is asked once more for {}", device.name(), options.capabilities(), refused);
-            }
-        }
+        NativeFailures.tryTwice(() -> VerbsDevice.giveBack(domain.createQueuePair(options)));
     }
 }

@@ -42,7 +42,16 @@ abstract class EndpointSetup {
      * @throws NativeRdmaException there is no connection loop, for there is no device
      */
     final void execute(Runnable stepOfThis) {
-        loop.execute(stepOfThis);
+        loop.execute(() -> guarded(stepOfThis));
+    }
+
+    /** Whatever a step throws fails the connection at once. */
+    final void guarded(Runnable stepOfThis) {
+        try {
+            stepOfThis.run();
+        } catch (Throwable thrown) {
+            fail(failureOf(NativeFailures.unchecked(thrown)));
+        }
     }
 
     /** The connection loop that it is on. */
@@ -139,9 +148,12 @@ abstract class EndpointSetup {
      * @param rejection the answer to a peer whose request to connect was not answered yet
      */
     final void toErrorState(boolean isConnected, byte[] rejection) {
-        notifyPeer(isConnected, rejection);
-        QueuePairEnding.toErrorState(queuePair, endpoint);
-        endpoint.execute(endpoint::inErrorState0);
+        try {
+            notifyPeer(isConnected, rejection);
+            QueuePairEnding.toErrorState(queuePair, endpoint);
+        } finally {
+            endpoint.execute(endpoint::inErrorState0);
+        }
     }
 
     /** The part of {@link #toErrorState} that concerns the peer. */

@@ -22,14 +22,23 @@ abstract class QueuePairEndpoint implements VerbsHandle, LoopEndpoint {
 
     /** Begins, on the loop: never within the caller. Any thread. */
     final void start() {
-        loop.execute(this::start0);
+        loop.execute(() -> guarded0(this::start0));
+    }
+
+    /** Whatever a task throws ends the endpoint at once. */
+    private void guarded0(Runnable task) {
+        try {
+            task.run();
+        } catch (Throwable thrown) {
+            drain(thrown);
+        }
     }
 
     abstract void start0();
 
     /** Runs something on the loop. Any thread. */
     final void execute(Runnable task) {
-        membership.execute(task);
+        membership.execute(() -> guarded0(task));
     }
 
     final void checkLoop() {

@@ -553,7 +553,14 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
     void destroy0() {
         List<VerbsDestination> left = List.copyOf(destinations);
         try {
-            setup.execute(() -> setup.destroy(left));
+            setup.execute(() -> {
+                try {
+                    setup.destroy(left);
+                } catch (Throwable thrown) {
+                    LOG.error("What is left of {} could not be destroyed", this, thrown);
+                    execute(() -> finish0(false));
+                }
+            });
         } catch (RuntimeException never) {
             execute(() -> finish0(true));
         }

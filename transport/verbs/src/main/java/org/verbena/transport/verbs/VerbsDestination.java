@@ -319,11 +319,16 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
             RuntimeException failure = null;
             try {
                 known.resolveRoute(setup.resolveMillis());
-            } catch (RuntimeException refused) {
-                failure = refused;
+            } catch (Throwable refused) {
+                failure = NativeFailures.unchecked(refused);
             }
             RuntimeException outcome = failure;
             setup.execute(() -> returned(outcome));
+        }
+
+        @Override
+        void refused(RuntimeException why) {
+            returned(why);
         }
 
         @Override

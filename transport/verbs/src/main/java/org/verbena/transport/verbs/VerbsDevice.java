@@ -228,9 +228,11 @@ final class VerbsDevice {
         windowsAreProven = true;
     }
 
-    /** It announces windows and has none: from now on connections use plain regions. */
-    void forgoWindows(String reason) {
-        if (usesWindows) {
+    /**
+     * It announces windows and has none: from now on connections use plain regions, unless it lacks something only now.
+     */
+    void forgoWindows(int errno, String reason) {
+        if (usesWindows && !NativeFailures.isForNow(errno)) {
             usesWindows = false;
             LOG.info(
                     "{} announces memory windows but refuses them ({}): plain regions are used instead",
@@ -247,9 +249,9 @@ final class VerbsDevice {
     /** Tries it, since a driver may not support the flag although kernel and library know it. */
     private boolean takesRelaxedOrdering(ProtectionDomain domain) {
         try (Arena arena = Arena.ofConfined()) {
-            domain.registerMemory(
+            NativeFailures.tryTwice(() -> domain.registerMemory(
                             arena.allocate(Long.BYTES), Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING))
-                    .close();
+                    .close());
             return true;
         } catch (NativeRdmaException | UnsupportedOperationException refused) {
             LOG.debug("{} writes memory in order: {}", name(), refused.getMessage());
@@ -259,7 +261,8 @@ final class VerbsDevice {
 
     private boolean makesWindow(ProtectionDomain domain) {
         try {
-            domain.allocateMemoryWindow(WindowType.TYPE_2).close();
+            NativeFailures.tryTwice(
+                    () -> domain.allocateMemoryWindow(WindowType.TYPE_2).close());
             return true;
         } catch (NativeRdmaException refused) {
             LOG.info(

@@ -647,7 +647,12 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
                     // The completion may have overtaken the event that says why.
                     asked.queryPort(port);
                 }
-                setup.destroy(hadPeer);
+                try {
+                    setup.destroy(hadPeer);
+                } catch (Throwable thrown) {
+                    LOG.error("What is left of {} could not be destroyed", connection(), thrown);
+                    execute(() -> finish0(false));
+                }
             });
         } catch (RuntimeException never) {
             execute(() -> finish0(true));

@@ -95,16 +95,16 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     }
 
     private void start0() {
-        membership.join0();
-        if (state != State.NEW) {
-            closed0(null);
-            return;
-        }
-        state = State.STARTING;
         try {
+            membership.join0();
+            if (state != State.NEW) {
+                closed0(null);
+                return;
+            }
+            state = State.STARTING;
             setupLoop.execute(this::bind);
-        } catch (RuntimeException unavailable) {
-            closed0(failureOf(unavailable));
+        } catch (Throwable unavailable) {
+            closed0(failureOf(NativeFailures.unchecked(unavailable)));
         }
     }
 
@@ -142,8 +142,8 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
                 setupLoop.moveTo(device, bound);
             }
             setupLoop.execute(() -> listen(bound));
-        } catch (RuntimeException refused) {
-            cannotListen(refused);
+        } catch (Throwable refused) {
+            cannotListen(NativeFailures.unchecked(refused));
         }
     }
 
@@ -160,8 +160,8 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
             } else {
                 LOG.info("{} listens again", this);
             }
-        } catch (RuntimeException refused) {
-            cannotListen(refused);
+        } catch (Throwable refused) {
+            cannotListen(NativeFailures.unchecked(refused));
         }
     }
 
@@ -199,7 +199,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         state = State.LISTENING;
         try {
             listenerHandler.onListening(this);
-        } catch (RuntimeException thrown) {
+        } catch (Throwable thrown) {
             end0(thrown);
         }
     }
@@ -260,7 +260,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         if (known != null) {
             try {
                 known.close();
-            } catch (RuntimeException failure) {
+            } catch (Throwable failure) {
                 LOG.warn(
                         "The listening id for {} could not be destroyed",
                         VerbsProvider.format(requestedAddress),
@@ -277,7 +277,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         membership.leave0();
         try {
             listenerHandler.onClosed(this, cause);
-        } catch (RuntimeException thrown) {
+        } catch (Throwable thrown) {
             LOG.warn("onClosed threw", thrown);
         }
     }
@@ -290,7 +290,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
                 VerbsIncomingConnection request = new VerbsIncomingConnection(provider, event);
                 try {
                     loop.execute(() -> requested0(request));
-                } catch (RejectedExecutionException ended) {
+                } catch (RejectedExecutionException | OutOfMemoryError never) {
                     request.turnAway();
                 }
             }
@@ -321,7 +321,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         }
         try {
             listenerHandler.onConnectRequest(this, request);
-        } catch (RuntimeException thrown) {
+        } catch (Throwable thrown) {
             LOG.warn("onConnectRequest threw; the request of {} is rejected", request.remoteAddress(), thrown);
             request.turnAway();
         }

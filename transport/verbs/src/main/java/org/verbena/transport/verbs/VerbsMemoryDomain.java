@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.verbs.MemoryRegion;
@@ -17,6 +19,8 @@ import org.verbena.verbs.memory.AccessFlag;
 
 /** A device's protection domain, shared by all its endpoints. */
 final class VerbsMemoryDomain implements MemoryDomain {
+    private static final Logger LOG = LoggerFactory.getLogger(VerbsMemoryDomain.class);
+
     /** A thread that is never the caller: memory that it may access is not confined to one thread. */
     private static final Thread OTHER_THREAD = Thread.ofPlatform().unstarted(() -> {});
 
@@ -210,7 +214,13 @@ final class VerbsMemoryDomain implements MemoryDomain {
             listeners = List.copyOf(lossListeners);
             lossListeners.clear();
         }
-        listeners.forEach(Runnable::run);
+        for (Runnable listener : listeners) {
+            try {
+                listener.run();
+            } catch (Throwable thrown) {
+                LOG.error("A listener of a device's loss threw", thrown);
+            }
+        }
     }
 
     /** A memory region of the device. */

@@ -433,6 +433,21 @@ class PersonalityTest {
         assertThat(StubDevice.call("stub_binds")).isEqualTo(bindErrno == 0 ? 0 : 1);
     }
 
+    /** The first connection does without, the next one has them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"stub_alloc_mw", "bind_mw"})
+    void aWindowThatIsRefusedForAMomentIsTriedAgain(String function) {
+        become("mlx5");
+        int announced = function.equals("stub_alloc_mw") ? 1 : 0; // is tried when the device is opened as well
+        StubDevice.failOnce(function, Errno.ENOMEM, announced);
+        for (boolean hasWindows : new boolean[] {false, true}) {
+            RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+            assertThat(client.<Boolean>call(endpoint -> endpoint.capabilities().connectionMemory()))
+                    .isEqualTo(hasWindows);
+        }
+        assertThat(StubDevice.call("stub_failed")).isOne();
+    }
+
     @Test
     void triesWindowsOnceADevice() {
         become("mlx5");

@@ -142,7 +142,7 @@ public abstract class DescriptorIoHandler implements IoHandler {
     public final int run(IoHandlerContext context) {
         try {
             return doWork(context);
-        } catch (RuntimeException failure) {
+        } catch (Throwable failure) {
             // Netty ends a loop whose handler throws, and with it all its connections.
             LOG.error(
                     "The loop {} failed and goes on after {} ms",
