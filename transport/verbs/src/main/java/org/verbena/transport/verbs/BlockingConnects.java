@@ -96,12 +96,7 @@ final class BlockingConnects {
     BlockingConnects(Executor connectionLoop, ThreadFactory factory) {
         this.connectionLoop = connectionLoop;
         threads = new ThreadPoolExecutor(
-                MAX_CALLS,
-                MAX_CALLS,
-                IDLE_SECONDS,
-                TimeUnit.SECONDS,
-                new LinkedBlockingQueue<>(),
-                factory);
+                MAX_CALLS, MAX_CALLS, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
         threads.allowCoreThreadTimeOut(true);
     }
 

@@ -143,7 +143,7 @@ final class CmIoHandler extends DescriptorIoHandler {
             try {
                 event = device.context().tryGetAsyncEvent();
             } catch (NativeRdmaException gone) {
-                device.onUnreadable(gone);
+                device.events().onUnreadable(gone);
                 return;
             }
             if (event == null) {
@@ -151,7 +151,7 @@ final class CmIoHandler extends DescriptorIoHandler {
             }
             handled++;
             try {
-                device.onAsyncEvent(event);
+                device.events().onAsyncEvent(event);
             } catch (Throwable failure) {
                 LOG.error("{} of {} could not be handled", event, device, failure);
             }

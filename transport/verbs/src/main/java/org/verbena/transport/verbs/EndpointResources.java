@@ -171,7 +171,7 @@ final class EndpointResources {
         if (shared != null) {
             queues.share(made.number(), endpoint);
         }
-        used.add(made, endpoint);
+        used.events().add(made, endpoint);
     }
 
     /** What the queue pair can do, whatever the peer can. */
@@ -330,7 +330,7 @@ final class EndpointResources {
         QueuePair made = queuePair;
         if (made != null) {
             loopDevice().remove(index);
-            device().remove(made);
+            device().events().remove(made);
             if (receives.shared() != null) {
                 loopDevice().unshare(made.number());
             }

@@ -214,7 +214,7 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
         int generation = queues.generation(index);
         sends.prepared(made.sendQueue(), used.inlineBytes(made), index, generation);
         receives.prepared(made.receiveQueue(), used, index, generation);
-        used.add(made, this);
+        used.events().add(made, this);
         hasLids = port.linkLayer() != LinkLayer.ETHERNET;
         capabilities = new DatagramCapabilities(
                 port.activeMtu().bytes(),
@@ -365,6 +365,7 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
         draining.noteProgress();
         if (status != WorkStatus.SUCCESS && status != WorkStatus.FLUSHED) {
             drain(required(device)
+                    .events()
                     .explain(
                             new WorkCompletionException(sends.describe(slot) + " from " + this, status, vendorError),
                             setup.port(),
@@ -398,6 +399,7 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
         draining.noteProgress();
         if (status != WorkStatus.FLUSHED) {
             drain(required(device)
+                    .events()
                     .explain(
                             new WorkCompletionException("a receive of " + this, status, vendorError),
                             setup.port(),
@@ -583,7 +585,7 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
                 onBatchEnd();
             }
             queues.remove(index);
-            required(device).remove(made);
+            required(device).events().remove(made);
         }
         failDestinations0();
         LoopDevice.LoopQueue reserved = loopQueue;

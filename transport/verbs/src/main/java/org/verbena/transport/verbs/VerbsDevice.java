@@ -10,11 +10,8 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmId;
-import org.verbena.transport.ConnectionException;
 import org.verbena.transport.ProviderException;
-import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
@@ -37,8 +34,8 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
 
 /**
- * A device, until it is lost: its limits, its memory domain, and what its asynchronous events mean for the endpoints on
- * it. Any thread, unless it says otherwise.
+ * A device, until it is lost: what it can do, and what is made on it for all endpoints. {@link DeviceLimits} finds what
+ * no query says, and {@link DeviceEvents} has the endpoints. Any thread, unless it says otherwise.
  */
 final class VerbsDevice {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsDevice.class);
@@ -47,15 +44,11 @@ final class VerbsDevice {
     static final String REMOVED = "was removed";
 
     private final Context context;
-    private final VerbsDevices devices;
     private final DeviceAttributes attributes;
     private final VerbsMemoryDomain memoryDomain;
 
     /** Placeholder for zero-length receives: siw rejects a receive without an SGE. */
     private final MemoryRegion nothing;
-
-    /** Endpoints by their queue pair, which their events name. */
-    private final ConcurrentHashMap<VerbsObject, LoopEndpoint> endpoints = new ConcurrentHashMap<>();
 
     /** The queues that loops have on it. */
     private final Set<LoopDevice> loops = ConcurrentHashMap.newKeySet();
@@ -76,12 +69,7 @@ final class VerbsDevice {
     private final @Nullable CompletionQueue siwPlug;
 
     private final DeviceLimits limits = new DeviceLimits(this);
-
-    /**
-     * What is wrong with ports now, by their numbers, for the causes of connections that break. Written by the
-     * connection loop.
-     */
-    private final ConcurrentHashMap<Integer, String> portProblems = new ConcurrentHashMap<>();
+    private final DeviceEvents events;
 
     /**
      * What happened to it, so that nothing on it will work again: null while all is well. Written by the connection
@@ -91,7 +79,7 @@ final class VerbsDevice {
 
     VerbsDevice(Context context, VerbsDevices devices) {
         this.context = context;
-        this.devices = devices;
+        events = new DeviceEvents(this, devices);
         checkEnvironment(context.driverFamily(), System.getenv());
         attributes = context.queryDevice();
         near = Placement.near(context.device());
@@ -176,6 +164,11 @@ final class VerbsDevice {
 
     DeviceAttributes attributes() {
         return attributes;
+    }
+
+    /** What happens on it, and whom that concerns. */
+    DeviceEvents events() {
+        return events;
     }
 
     VerbsMemoryDomain memoryDomain() {
@@ -364,14 +357,6 @@ final class VerbsDevice {
         }
     }
 
-    void add(VerbsObject queuePair, LoopEndpoint endpoint) {
-        endpoints.put(queuePair, endpoint);
-    }
-
-    void remove(VerbsObject queuePair) {
-        endpoints.remove(queuePair);
-    }
-
     /** A loop has queues here from now on. */
     void add(LoopDevice queues) {
         loops.add(queues);
@@ -383,97 +368,6 @@ final class VerbsDevice {
     /** The queues of a loop are gone, or given up. */
     void remove(LoopDevice queues) {
         loops.remove(queues);
-    }
-
-    /** What is wrong with the device or one of its ports now: null if nothing is. */
-    @Nullable String portProblem(int number) {
-        String what = lost;
-        return what == null ? portProblems.get(number) : name() + " " + what;
-    }
-
-    /**
-     * Dispatches an event to the endpoints that it concerns.
-     *
-     * @param event taken and acknowledged; on the connection loop's thread
-     */
-    void onAsyncEvent(AsyncEvent event) {
-        switch (event.type()) {
-            case QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR -> {
-                LoopEndpoint endpoint = endpointOf(event);
-                if (endpoint != null) {
-                    endpoint.onDeviceFailure(
-                            switch (event.type()) {
-                                case QP_REQ_ERR -> "the peer sent an invalid request (QP_REQ_ERR)";
-                                case QP_ACCESS_ERR ->
-                                    "the peer asked for memory that it may not access (QP_ACCESS_ERR)";
-                                default -> "the queue pair failed (QP_FATAL)";
-                            });
-                }
-            }
-            case QP_LAST_WQE_REACHED -> {
-                LoopEndpoint endpoint = endpointOf(event);
-                if (endpoint != null) {
-                    endpoint.onLastReceiveTaken();
-                }
-            }
-            case CQ_ERR -> {
-                LOG.error("A completion queue of {} overflowed; the connections on it are lost", name());
-                loops.forEach(queues -> queues.onQueueError(event.source()));
-            }
-            case SRQ_ERR -> {
-                LOG.error("A shared receive queue of {} failed; the connections on it are lost", name());
-                loops.forEach(queues -> queues.onQueueError(event.source()));
-            }
-            case DEVICE_FATAL -> devices.lose0(this, "reported a fatal error (DEVICE_FATAL)");
-            case PORT_ERR -> {
-                portProblems.put(event.port(), portIsDown(event.port()));
-                LOG.warn(
-                        "Port {} of {} is down; connections over it fail when their retries are used up",
-                        event.port(),
-                        name());
-            }
-            case PORT_ACTIVE -> {
-                portProblems.remove(event.port());
-                LOG.info("Port {} of {} is up", event.port(), name());
-            }
-            case COMM_EST -> {
-                LoopEndpoint endpoint = endpointOf(event);
-                if (endpoint != null) {
-                    endpoint.onCommunicationEstablished();
-                }
-            }
-            case SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG, DEVICE_SPEED_CHANGE ->
-                LOG.debug("{} on {}", event.type(), name());
-            case PATH_MIG_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE, WQ_FATAL, UNKNOWN ->
-                LOG.info("{} on port {} of {}", event.type(), event.port(), name());
-        }
-    }
-
-    private String portIsDown(int number) {
-        return "port " + number + " of " + name() + " is down";
-    }
-
-    /**
-     * Queries the state of a port before its event arrives. The connection loop's thread.
-     *
-     * @param number the port
-     */
-    void queryPort(int number) {
-        if (portProblem(number) != null) {
-            return;
-        }
-        try {
-            if (port(number).state() != PortState.ACTIVE) {
-                portProblems.put(number, portIsDown(number));
-            }
-        } catch (NativeRdmaException gone) {
-            LOG.debug("{} does not report the state of its port {}", name(), number, gone);
-        }
-    }
-
-    /** Its asynchronous events cannot be read any more. The connection loop's thread. */
-    void onUnreadable(NativeRdmaException failure) {
-        devices.lose0(this, "cannot be asked for its asynchronous events any more: " + failure.getMessage());
     }
 
     /**
@@ -488,20 +382,24 @@ final class VerbsDevice {
             return false;
         }
         lost = what;
-        LOG.error("{} {}; {} connections are lost", name(), what, endpoints.size());
-        for (LoopEndpoint endpoint : endpoints.values()) {
-            if (what.equals(REMOVED)) {
-                endpoint.onDeviceRemoval();
-            } else {
-                endpoint.onDeviceFailure("the device " + what);
-            }
-        }
+        LOG.error("{} {}; {} connections are lost", name(), what, events.endpoints());
+        events.lose(what);
         loops.forEach(LoopDevice::retire);
         return true;
     }
 
     boolean isLost() {
         return lost != null;
+    }
+
+    /** What happened to it; null while all is well. */
+    @Nullable String loss() {
+        return lost;
+    }
+
+    /** A completion queue or a shared receive queue of some loop has failed. */
+    void onQueueError(@Nullable VerbsObject source) {
+        loops.forEach(queues -> queues.onQueueError(source));
     }
 
     /**
@@ -522,8 +420,9 @@ final class VerbsDevice {
      * @return what prevents that; null if nothing is left
      */
     @Nullable String tryClose() {
-        if (!endpoints.isEmpty()) {
-            return endpoints.size() + " connections have not ended";
+        int left = events.endpoints();
+        if (left > 0) {
+            return left + " connections have not ended";
         }
         if (!loops.isEmpty()) {
             return "its completion queues are in use";
@@ -539,37 +438,6 @@ final class VerbsDevice {
         } catch (NativeRdmaException | IllegalStateException inUse) {
             return inUse.getMessage();
         }
-    }
-
-    private @Nullable LoopEndpoint endpointOf(AsyncEvent event) {
-        VerbsObject source = event.source();
-        return source == null ? null : endpoints.get(source);
-    }
-
-    /**
-     * Puts what is known about the device in front of a failure that it explains: that no answer came, or that this
-     * side's queue pair failed, which rxe reports when its network interface is down and it finds no route for a
-     * packet. From Linux 6.12 on, rxe then only reports that the work was flushed.
-     */
-    Throwable explain(Throwable why, int number, String connection) {
-        String known = portProblem(number);
-        WorkCompletionException failure = completionOf(why);
-        if (known == null || failure == null) {
-            return why;
-        }
-        return switch (failure.status()) {
-            case TRANSPORT_RETRY_EXCEEDED, LOCAL_QUEUE_PAIR_OPERATION_ERROR, FLUSHED ->
-                new ConnectionException.Lost(connection + " was lost: " + known, failure);
-            default -> why;
-        };
-    }
-
-    /** The failed completion that ended a connection; null if something else did. */
-    static @Nullable WorkCompletionException completionOf(@Nullable Throwable why) {
-        if (why instanceof ConnectionException.Lost lost) {
-            return completionOf(lost.getCause());
-        }
-        return why instanceof WorkCompletionException failure ? failure : null;
     }
 
     /** For tests: gives everything back. */

@@ -355,7 +355,7 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
 
     /** What is wrong with its device or port now; null if nothing is. */
     @Nullable String portProblem() {
-        return device().portProblem(resources.port());
+        return device().events().portProblem(resources.port());
     }
 
     /** The connection manager reports that the device is gone. Any thread. */
@@ -507,7 +507,7 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
 
     /** The message of a failed completion, with what the device reported besides. */
     Throwable explain(Throwable failure) {
-        return resources.device().explain(failure, resources.port(), connection());
+        return resources.device().events().explain(failure, resources.port(), connection());
     }
 
     /** A batch of completions was handled. */
@@ -639,13 +639,13 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
     @Override
     void destroy0() {
         boolean hadPeer = wasConnected;
-        VerbsDevice asked = VerbsDevice.completionOf(cause) == null ? null : resources.device();
+        VerbsDevice asked = DeviceEvents.completionOf(cause) == null ? null : resources.device();
         int port = resources.port();
         try {
             setup.execute(() -> {
                 if (asked != null) {
                     // The completion may have overtaken the event that says why.
-                    asked.queryPort(port);
+                    asked.events().queryPort(port);
                 }
                 try {
                     setup.destroy(hadPeer);
@@ -686,7 +686,8 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
         VerbsDevice known = resources.deviceIfKnown();
         try {
             handler.onDisconnected(
-                    this, why == null || known == null ? why : known.explain(why, resources.port(), connection()));
+                    this,
+                    why == null || known == null ? why : known.events().explain(why, resources.port(), connection()));
         } catch (Throwable thrown) {
             LOG.warn("onDisconnected of {} threw", connection(), thrown);
         }
