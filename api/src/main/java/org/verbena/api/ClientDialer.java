@@ -105,6 +105,20 @@ final class ClientDialer implements Dialer {
 
     @Override
     public Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
+        Channel connected = connectNow(address, rungs, beganNanos);
+        if (!how.connectionListeners.isEmpty()) {
+            try {
+                ConnectedServer server = new ConnectedServer((RdmaChannel) connected, how.requestTimeoutNanos);
+                how.connectionListeners.forEach(listener -> listener.accept(server));
+            } catch (Throwable thrown) {
+                connected.close();
+                throw thrown;
+            }
+        }
+        return connected;
+    }
+
+    private Channel connectNow(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
         InetSocketAddress internet = address instanceof InetSocketAddress known ? known : null;
         String purpose = "connect to " + (internet == null ? address : text(internet));
         ShortForm.checkNotInterrupted(purpose);

@@ -38,6 +38,7 @@ final class ClientSettings {
 
     final Map<ChannelOption<?>, Object> options = new LinkedHashMap<>();
     final List<Consumer<ClientState>> stateListeners = new ArrayList<>();
+    final List<Consumer<ConnectedServer>> connectionListeners = new ArrayList<>();
     final List<ClientInterceptor> interceptors = new ArrayList<>();
     String provider = ProviderChoice.configured();
     CompletionLoopOptions loopOptions = CompletionLoopOptions.DEFAULTS;
@@ -80,6 +81,7 @@ final class ClientSettings {
         ClientSettings copy = new ClientSettings();
         copy.options.putAll(options);
         copy.stateListeners.addAll(stateListeners);
+        copy.connectionListeners.addAll(connectionListeners);
         copy.interceptors.addAll(interceptors);
         copy.provider = provider;
         copy.loopOptions = loopOptions;

@@ -281,6 +281,26 @@ public final class RdmaClient implements MessageClient {
     }
 
     /**
+     * Returns why the client is in its {@linkplain #state() state}, if that is not {@link ClientState#READY}: why the
+     * last attempt to connect or to find an address has failed, or the last connection was lost. It stays until there
+     * is another reason.
+     *
+     * @return null if nothing has failed yet
+     */
+    public @Nullable Throwable lastFailure() {
+        return links.lastFailure();
+    }
+
+    /**
+     * Has the client connect at once where it waits before the next attempt, and forgets how often that has failed: for
+     * programs that know of a network that is back. While a request or {@link #whenReady()} waits for a connection, the
+     * longest wait is a tenth of that of {@link Builder#backOff} in any case.
+     */
+    public void resetBackoff() {
+        links.resetBackoff();
+    }
+
+    /**
      * Waits for a connection. An {@linkplain Builder#idleAfter idle} client makes one.
      *
      * @return done when one is up, which may be at once; fails with {@link ConnectionException} when the client is
@@ -555,8 +575,10 @@ public final class RdmaClient implements MessageClient {
         }
 
         /**
-         * Fails requests and messages at once with {@link ConnectionException.Unavailable} while no connection is up.
-         * By default they wait for one: a request until its timeout, a message as long as the {@linkplain
+         * Fails requests and messages at once with {@link ConnectionException.Unavailable} while no connection is up
+         * and the last attempts have failed: from {@link ClientState#BACKING_OFF} until {@link ClientState#READY}. They
+         * wait while the client connects for the first time, wakes, or returns to a server that has asked it to leave.
+         * By default they always wait: a request until its timeout, a message as long as the {@linkplain
          * #requestTimeout request timeout}. What waits is limited as {@link #maxPending} says.
          *
          * @return this
@@ -676,14 +698,29 @@ public final class RdmaClient implements MessageClient {
         }
 
         /**
-         * Calls this with each new state of the client, one after another on a virtual thread, so that it may block.
-         * Can be called more than once, for several listeners.
+         * Calls this with each state of the client, {@link ClientState#CONNECTING} first, one after another on a
+         * virtual thread, so that it may block. Can be called more than once, for several listeners.
          *
          * @param listener gets the states
          * @return this
          */
         public Builder onState(Consumer<ClientState> listener) {
             settings.stateListeners.add(Objects.requireNonNull(listener, "the listener is null"));
+            return this;
+        }
+
+        /**
+         * Calls this with each new connection before the client uses it, also with those that replace others: to say
+         * who the client is, or what it subscribes to, which the server forgets with the connection. It runs on a
+         * virtual thread and may wait, for a reply for example. Until it has returned, the connection is not up; if it
+         * throws, the attempt to connect has failed with that. Messages from the server may come meanwhile. Can be
+         * called more than once, for several listeners.
+         *
+         * @param listener gets the connections
+         * @return this
+         */
+        public Builder onConnection(Consumer<ConnectedServer> listener) {
+            settings.connectionListeners.add(Objects.requireNonNull(listener, "the listener is null"));
             return this;
         }
 

@@ -80,6 +80,7 @@ public abstract class IdleSuite extends ApiSuite {
     void aClientLeavesWhatItDoesNotUseAndComesBack() {
         try (RdmaServer server = serve(0, ECHO)) {
             try (RdmaClient client = builder().onState(states::add).connect(host(), server.port())) {
+                assertThat(Patience.take("a state", states)).isEqualTo(ClientState.CONNECTING);
                 for (int round = 0; round < 3; round++) {
                     assertThat(Patience.take("a state", states)).isEqualTo(ClientState.READY);
                     assertThat(Patience.take("a state", states)).isEqualTo(ClientState.IDLE);
@@ -161,8 +162,7 @@ public abstract class IdleSuite extends ApiSuite {
             Patience.await("a message", server.clients().iterator().next().send(text("news")));
             assertThat(Patience.take("a message", pushed)).isEqualTo("news");
             assertThat(client.state()).isEqualTo(ClientState.READY);
-            assertThat(Patience.take("a state", states)).isEqualTo(ClientState.READY);
-            assertThat(states).isEmpty();
+            assertThat(states).containsExactly(ClientState.CONNECTING, ClientState.READY);
         }
     }
 

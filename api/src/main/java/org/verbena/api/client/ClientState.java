@@ -20,7 +20,11 @@ public enum ClientState {
     /** At least one is up. Requests are sent at once. */
     READY,
 
-    /** None is up, and none is tried at the moment: the client waits, longer after each failure, and tries again. */
+    /**
+     * None is up, and none is tried at the moment: the client waits, longer after each failure, and tries again, or
+     * looks its target up again. A client that {@linkplain org.verbena.api.RdmaClient#lastFailure fails} logs why at
+     * WARN, once a minute at most.
+     */
     BACKING_OFF,
 
     /**

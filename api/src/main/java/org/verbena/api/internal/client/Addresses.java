@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.client.Target;
 import org.verbena.api.internal.request.NameLookup;
@@ -14,6 +15,7 @@ import org.verbena.api.internal.request.NameLookup;
 final class Addresses {
     private final Links.Options options;
     private final Control control;
+    private final IntToLongFunction waits;
     private final Consumer<List<InetSocketAddress>> use;
     private final Resolution resolution;
 
@@ -26,6 +28,7 @@ final class Addresses {
     private boolean resting;
     private boolean closed;
     private @Nullable Future<?> next;
+    private long dueNanos;
 
     /** How often it has looked since there was a connection. */
     private int looks;
@@ -34,6 +37,7 @@ final class Addresses {
      * Prepares them.
      *
      * @param control where it all runs
+     * @param waits how long to wait after so many look-ups
      * @param use gets those to connect to, each time that they change
      * @param notFound gets the reason why there are no new ones
      */
@@ -42,10 +46,12 @@ final class Addresses {
             NameLookup names,
             Links.Options options,
             Control control,
+            IntToLongFunction waits,
             Consumer<List<InetSocketAddress>> use,
             Consumer<Throwable> notFound) {
         this.options = options;
         this.control = control;
+        this.waits = waits;
         this.use = use;
         families = target instanceof Target.Name ? new Families(control, use) : null;
         resolution = new Resolution(control, target, names, options.lookUpNanos(), this::found0, notFound);
@@ -95,12 +101,27 @@ final class Addresses {
             return;
         }
         looks++;
+        lookIn0(waits.applyAsLong(looks));
+    }
+
+    private void lookIn0(long delayNanos) {
+        dueNanos = control.nanoTime() + delayNanos;
         next = control.schedule(
                 () -> {
                     next = null;
                     resolution.refresh0();
                 },
-                options.backoff().delayNanos(looks, control.clock().random()));
+                delayNanos);
+    }
+
+    /** Looks within this time, if it waits to look. */
+    void hurry0(long mostNanos, boolean forgets) {
+        looks = forgets ? 0 : looks;
+        Future<?> scheduled = next;
+        if (scheduled != null && dueNanos - control.nanoTime() > mostNanos) {
+            scheduled.cancel(false);
+            lookIn0(control.clock().random().nextLong(mostNanos + 1));
+        }
     }
 
     /** None is needed until {@link #wake0}. */

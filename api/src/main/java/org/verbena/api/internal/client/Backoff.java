@@ -19,6 +19,14 @@ public record Backoff(long leastNanos, long mostNanos) {
     /** A server that leaves may ask for more than the longest wait, but not that a client stays away for good. */
     private static final long MOST_HINT_NANOS = TimeUnit.SECONDS.toNanos(60);
 
+    /** While somebody waits for the connection, the longest wait is so much shorter: 3 s by default. */
+    private static final int HURRY = 10;
+
+    /** The waits while somebody waits for the connection. */
+    Backoff hurried() {
+        return new Backoff(leastNanos, Math.max(leastNanos, mostNanos / HURRY));
+    }
+
     /** The longest wait after so many failures in a row, 1 or more. */
     public long boundNanos(int failures) {
         double bound = leastNanos;

@@ -164,10 +164,10 @@ final class Call<T> {
     /** Begins an attempt, or waits for a connection. */
     void next0() {
         Messenger messenger = outcome.isDone() ? null : pick0();
-        if (messenger == null && !outcome.isDone() && mayWait(links.failsFast0())) {
-            links.waiting().wait0(this);
+        if (messenger == null && !outcome.isDone() && mayWait(links.failsFast())) {
+            boolean isFirst = links.waiting().wait0(this);
             hold0(this::timeOut0, leftNanos());
-            links.wake();
+            links.wake(isFirst);
             return;
         }
         stopCounting();
@@ -184,7 +184,7 @@ final class Call<T> {
 
     /** Counts it among those that wait for a connection; if it may not, it fails. Its caller's thread. */
     boolean mayEnter() {
-        return mayWait(links.failsFast(plan));
+        return mayWait(links.failsFast());
     }
 
     private boolean mayWait(boolean failsFast) {

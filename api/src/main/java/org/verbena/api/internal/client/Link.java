@@ -34,9 +34,6 @@ import org.verbena.transport.ConnectionException;
 final class Link {
     private static final Logger LOG = LoggerFactory.getLogger(Link.class);
 
-    /** A connection that has lasted so long was a good one: after its loss the waits begin with the shortest. */
-    private static final long STEADY_NANOS = TimeUnit.SECONDS.toNanos(1);
-
     // How long a connection by a better rung has to last: as long as the time between attempts, within these bounds.
     private static final long LEAST_PROBATION_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long MOST_PROBATION_NANOS = TimeUnit.SECONDS.toNanos(3);
@@ -48,6 +45,19 @@ final class Link {
     private final SocketAddress address;
     private @Nullable Dial dial;
     private @Nullable Future<?> timer;
+
+    /** Of the timer. */
+    private long dueNanos;
+
+    /** Before then the server does not want this client back. */
+    private long notBeforeNanos;
+
+    /** Whether it dials, or is about to since its server has asked it to leave. */
+    private boolean tries;
+
+    /** Whether its address is gone. */
+    private boolean gone;
+
     private @Nullable Connected current;
     private long upNanos;
     private int failures;
@@ -94,6 +104,21 @@ final class Link {
         return dial != null;
     }
 
+    boolean isGone0() {
+        return gone;
+    }
+
+    void setGone0(boolean isGone) {
+        gone = isGone;
+    }
+
+    private void setTries0(boolean now) {
+        if (tries != now) {
+            tries = now;
+            links.trying0(now ? 1 : -1);
+        }
+    }
+
     /** Why it had no connection the last time; null if it has never been without one. */
     @Nullable Throwable failure0() {
         return failure;
@@ -109,7 +134,7 @@ final class Link {
         Dial attempt = newDial(null, beganNanos, done -> dialed0(done));
         dial = attempt;
         attempt.start();
-        links.changed0();
+        setTries0(true);
     }
 
     private Dial newDial(@Nullable List<String> rungs, long beganNanos, Consumer<Dial> end) {
@@ -125,8 +150,9 @@ final class Link {
             return;
         }
         dial = null;
+        setTries0(false);
         if (up == null) {
-            retry0(done.failure(), 0);
+            retry0(done.failure(), 0, false, false);
             return;
         }
         take0(up);
@@ -185,30 +211,54 @@ final class Link {
         }
         current = null;
         forgetFailures0();
-        retry0(links.causeOf(lost), 0);
+        retry0(links.causeOf(lost), 0, false, true);
     }
 
     /** Its connection has ended: those before it do not count if it was a good one. */
     private void forgetFailures0() {
-        if (links.control().nanoTime() - upNanos >= STEADY_NANOS) {
+        if (links.control().nanoTime() - upNanos >= Links.STEADY_NANOS) {
             failures = 0;
         }
     }
 
-    private void retry0(@Nullable Throwable cause, long leastNanos) {
+    private void retry0(@Nullable Throwable cause, long leastNanos, boolean isInvited, boolean wasUp) {
+        boolean isFirst = failure == null;
         failure = cause;
         failures++;
         stopClimbing0();
         stop(readmission);
         stop(aging);
         if (links.redials(this)) {
-            long delayNanos = leastNanos
-                    + links.backoff()
-                            .delayNanos(failures, links.control().clock().random());
-            timer = links.control().schedule(() -> dial0(links.control().nanoTime()), delayNanos);
-            LOG.debug("{}: tries {} again in {} ms", links, address, TimeUnit.NANOSECONDS.toMillis(delayNanos), cause);
+            notBeforeNanos = links.control().nanoTime() + leastNanos;
+            dialIn0(leastNanos + links.waitNanos0(failures));
+            setTries0(isInvited);
         }
-        links.failed0(cause);
+        links.failed0(this, isFirst, wasUp);
+    }
+
+    private void dialIn0(long delayNanos) {
+        dueNanos = links.control().nanoTime() + delayNanos;
+        timer = links.control().schedule(() -> dial0(links.control().nanoTime()), delayNanos);
+        LOG.debug("{}: tries {} again in {} ms", links, address, TimeUnit.NANOSECONDS.toMillis(delayNanos), failure);
+    }
+
+    /**
+     * If it waits, it waits no longer than this from now on, or from when its server wants it back.
+     *
+     * @param mostNanos 0 to try at once, whatever the server wants
+     * @param forgets whether the next wait is as after the first failure
+     */
+    void hurry0(long mostNanos, boolean forgets) {
+        if (timer == null) {
+            return;
+        }
+        failures = forgets ? Math.min(failures, 1) : failures;
+        long now = links.control().nanoTime();
+        long leastNanos = mostNanos == 0 ? 0 : Math.max(0, notBeforeNanos - now);
+        if (dueNanos - now - leastNanos > mostNanos) {
+            stop(timer);
+            dialIn0(leastNanos + links.control().clock().random().nextLong(mostNanos + 1));
+        }
     }
 
     /** The server asks to leave: further requests go elsewhere, or wait until it can be connected to again. */
@@ -223,7 +273,9 @@ final class Link {
         forgetFailures0();
         retry0(
                 new ConnectionException("the server at " + address + " asked its clients to leave"),
-                links.backoff().heedNanos(retryNanos));
+                links.backoff().heedNanos(retryNanos),
+                retryNanos == 0,
+                true);
         // Retire them last: an operation that they refuse then finds other connections.
         now.messenger().leave();
         if (before != null) { // of the same server
@@ -324,6 +376,8 @@ final class Link {
         current = null;
         former = null;
         stop(timer);
+        timer = null;
+        setTries0(false);
         stop(readmission);
         stop(aging);
         Dial dialing = dial;

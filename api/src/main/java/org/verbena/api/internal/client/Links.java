@@ -8,8 +8,10 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -47,6 +49,15 @@ import org.verbena.transport.spi.LoopClock;
  */
 public final class Links implements LinkOwner {
     private static final Logger LOG = LoggerFactory.getLogger(Links.class);
+
+    /** How often the lack of a connection is logged. */
+    private static final long WARN_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+    /** After a connection that has lasted so long, the others are tried at once: they wait since before it. */
+    static final long STEADY_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Attempts end by themselves at the connect timeout, and have this share of it more to say why. */
+    private static final int LIMIT_GRACE_SHARE = 8;
 
     /**
      * How the connections are made and used.
@@ -112,11 +123,11 @@ public final class Links implements LinkOwner {
     /** Whether someone waits until messages can be sent. */
     private volatile boolean awaited;
 
-    /**
-     * From when the client becomes idle until it has a connection again, or has failed to make one: an operation that
-     * comes meanwhile waits for that, even if the client fails fast.
-     */
-    private volatile boolean waking;
+    /** Whether the last round of attempts has failed, and no connection has been up since. */
+    private volatile boolean failing;
+
+    /** Whether a caller gets the failure of the first attempts, so that it need not be logged. */
+    private volatile boolean firstAwaited;
 
     /** Why no operation is accepted any more; null while they are. */
     private volatile @Nullable String end;
@@ -126,6 +137,16 @@ public final class Links implements LinkOwner {
 
     /** Those of addresses that are gone, which are used until there is a connection to another one. */
     private final List<Link> gone = new ArrayList<>();
+
+    // Counted, so that an attempt of one of many links is as much work as that of an only one.
+    /** The links that dial, or are about to since their server has asked them to leave. */
+    private int trying;
+
+    /** Those of the links in use that have never failed. */
+    private int untried;
+
+    /** Whether the target's addresses could not be found. */
+    private boolean unresolved;
 
     /** What becomes {@code ready} when those that wait have begun. */
     private Ready latest = Ready.NONE;
@@ -144,6 +165,13 @@ public final class Links implements LinkOwner {
     private volatile boolean closed;
 
     private long lostNanos;
+    private long readyNanos;
+
+    /** When the lack of a connection was logged the last time; 0 for never. */
+    private long warnedNanos;
+
+    /** Ends the wait for the first connection, whatever keeps the attempts from ending. */
+    private @Nullable Future<?> firstLimit;
 
     /**
      * Creates them, without a connection yet.
@@ -178,7 +206,9 @@ public final class Links implements LinkOwner {
             if (closed) {
                 return;
             }
-            Addresses its = new Addresses(target, names, options, control, this::connectTo0, this::notFound0);
+            begin0();
+            Addresses its =
+                    new Addresses(target, names, options, control, this::waitNanos0, this::connectTo0, this::notFound0);
             addresses = its;
             its.begin0();
         });
@@ -188,9 +218,22 @@ public final class Links implements LinkOwner {
     public void begin(SocketAddress address) {
         control.run(() -> {
             if (!closed) {
-                add0(address, beganNanos);
+                begin0();
+                add0(address, 0, beganNanos);
             }
         });
+    }
+
+    private void begin0() {
+        tell0(state);
+        long limitNanos = TimeUnit.MILLISECONDS.toNanos(options.connectMillis());
+        if (limitNanos > 0) {
+            firstLimit = control.schedule(
+                    () -> giveUpFirst0(new ConnectionException.TimedOut("connect to " + name
+                            + ": the attempts have not ended within the connect timeout; the last failure: "
+                            + message(failure))),
+                    limitNanos + limitNanos / LIMIT_GRACE_SHARE);
+        }
     }
 
     /** The target, for messages. */
@@ -201,6 +244,7 @@ public final class Links implements LinkOwner {
 
     /** Done, on the control thread, when the first connection is up; fails when the first attempts have all failed. */
     public CompletableFuture<Void> first() {
+        firstAwaited = true;
         return first;
     }
 
@@ -377,17 +421,14 @@ public final class Links implements LinkOwner {
                 : new ConnectionException.Unavailable(message + "; the last failure: " + cause.getMessage(), cause);
     }
 
-    /** Whether an operation that has found no connection fails at once. Control thread. */
-    boolean failsFast0() {
-        return options.failsFast() && !waking;
+    /** Why the last attempt has failed, or the last connection was lost; null for neither. */
+    public @Nullable Throwable lastFailure() {
+        return failure;
     }
 
-    /**
-     * As {@link #failsFast0()}, on any thread: the client may have woken after the operation has looked for a
-     * connection, and may even be idle again.
-     */
-    boolean failsFast(CallPlan plan) {
-        return failsFast0() && pickOpen(plan) == null && !waking;
+    /** Whether an operation that has found no connection fails at once. Any thread. */
+    boolean failsFast() {
+        return options.failsFast() && failing;
     }
 
     SendLimit waitingLimit() {
@@ -410,11 +451,20 @@ public final class Links implements LinkOwner {
         List<Link> all = all0();
         links.clear();
         gone.clear();
+        untried = 0;
+        unresolved = false;
+        Map<SocketAddress, Integer> counts = new HashMap<>();
         for (Link link : all) {
-            (wanted.contains(link.address()) ? links : gone).add(link);
+            boolean stays = wanted.contains(link.address());
+            link.setGone0(!stays);
+            (stays ? links : gone).add(link);
+            if (stays) {
+                counts.merge(link.address(), 1, Integer::sum);
+                untried += link.failure0() == null ? 1 : 0;
+            }
         }
         for (SocketAddress address : wanted) {
-            add0(address, first.isDone() ? control.nanoTime() : beganNanos);
+            add0(address, counts.getOrDefault(address, 0), first.isDone() ? control.nanoTime() : beganNanos);
         }
         changed0();
     }
@@ -436,21 +486,26 @@ public final class Links implements LinkOwner {
     }
 
     /** Makes those that are missing. */
-    private void add0(SocketAddress address, long began) {
-        long count =
-                links.stream().filter(link -> link.address().equals(address)).count();
-        for (; count < options.perAddress(); count++) {
+    private void add0(SocketAddress address, int present, long began) {
+        for (int count = present; count < options.perAddress(); count++) {
             Link link = new Link(this, address);
             links.add(link);
+            untried++;
             link.dial0(began);
         }
     }
 
     private void notFound0(Throwable cause) {
         LOG.debug("{}", name, cause);
-        if (links.isEmpty()) {
+        if (links.isEmpty() && end == null && !idle) {
             failure = cause;
+            figures.changed();
+            unresolved = true;
             giveUpFirst0(cause);
+            if (latest.isEmpty()) {
+                down0();
+                backOff0(true);
+            }
         }
         forAddresses0(Addresses::lookLater0);
     }
@@ -478,12 +533,41 @@ public final class Links implements LinkOwner {
         return options.backoff();
     }
 
+    /** How long to wait after so many failures in a row: less if somebody waits for it. */
+    long waitNanos0(int failures) {
+        return patience0().delayNanos(failures, control.clock().random());
+    }
+
+    private Backoff patience0() {
+        boolean asked = !waiting.isEmpty0() || !readers.isEmpty();
+        return asked ? options.backoff().hurried() : options.backoff();
+    }
+
+    /** Tries what waits for its time within this one. */
+    private void hurry0(long mostNanos, boolean forgets) {
+        links.forEach(link -> link.hurry0(mostNanos, forgets));
+        forAddresses0(its -> its.hurry0(mostNanos, forgets));
+    }
+
+    /** Connects at once, and forgets how often that has failed. Any thread. */
+    public void resetBackoff() {
+        control.run(() -> hurry0(0, true));
+    }
+
+    /** A link begins to try, or stops. */
+    void trying0(int change) {
+        trying += change;
+        if (change > 0 && latest.isEmpty() && end == null && !idle) {
+            state0(ClientState.CONNECTING);
+        }
+    }
+
     long maxAgeNanos() {
         return options.maxAgeNanos();
     }
 
     boolean redials(Link link) {
-        return options.redials() && !closed && !gone.contains(link);
+        return options.redials() && !closed && !link.isGone0();
     }
 
     /** Whether another link has a connection that answers. */
@@ -522,31 +606,44 @@ public final class Links implements LinkOwner {
         return lost.messenger().closed("the connection", new ClosedChannelException());
     }
 
-    /** A link has no connection: for this reason, as far as it is known. */
-    void failed0(@Nullable Throwable why) {
-        figures.count(figures.failures);
+    /**
+     * A link has no connection.
+     *
+     * @param first whether it has always had one before, or was being made
+     * @param wasUp whether it had one until now
+     */
+    void failed0(Link link, boolean first, boolean wasUp) {
+        Throwable why = link.failure0();
         failure = why == null ? failure : why;
+        figures.count(figures.failures);
+        untried -= first && !link.isGone0() ? 1 : 0;
         boolean ending = dialer.isEnding();
         if (newest == null && !ending && end == null && hasAllFailed0() && triesOthers0()) {
             return;
         }
-        boolean hasOthers = all0().stream().anyMatch(link -> link.current0() != null || link.isDialing0());
-        if (end != null || (!ending && (options.redials() || hasOthers))) {
-            changed0();
+        if (end != null || (!ending && (options.redials() || hasOthers0()))) {
+            if (wasUp || link.isGone0()) {
+                changed0();
+            } else if (latest.isEmpty() && end == null && !idle) {
+                down0();
+                backOff0(true);
+            }
         } else {
-            Throwable cause = links.isEmpty() ? null : links.getLast().failure0();
-            failure = cause;
+            Throwable cause = failure;
             giveUpFirst0(cause == null ? new ClosedChannelException() : cause);
             end0(ending || cause == null ? "the event loops have ended" : String.valueOf(cause.getMessage()));
         }
     }
 
-    /** Something about the connections has changed. */
+    private boolean hasOthers0() {
+        return all0().stream().anyMatch(link -> link.current0() != null || link.isDialing0());
+    }
+
+    /** What can be used has changed. */
     void changed0() {
         if (end != null || idle) {
             return;
         }
-        boolean dialing = links.isEmpty();
         List<Link> useless = removeGone0();
         List<Link> used = all0();
         // Those that do not answer are left out, unless there are no others.
@@ -559,7 +656,6 @@ public final class Links implements LinkOwner {
                 up.add(current.messenger());
                 servers.add(link.address());
             }
-            dialing |= link.isDialing0();
         }
         Ready next = new Ready(up, servers);
         latest = next;
@@ -570,36 +666,62 @@ public final class Links implements LinkOwner {
         waiting.publish0(() -> ready = next);
         useless.forEach(Link::retire0);
         if (!up.isEmpty()) {
-            waking = false;
+            failing = false;
             state0(ClientState.READY);
             forAddresses0(Addresses::up0);
-            if (!first.isDone()) {
-                first.complete(null);
-            }
+            first.complete(null);
+            stopFirstLimit0();
             writable0();
             return;
         }
-        state0(dialing ? ClientState.CONNECTING : ClientState.BACKING_OFF);
-        if (hasAllFailed0()) {
-            if (triesOthers0()) {
-                return;
+        if (state == ClientState.READY && control.nanoTime() - readyNanos >= STEADY_NANOS) {
+            hurry0(options.backoff().leastNanos(), true);
+        }
+        down0();
+        backOff0(false);
+    }
+
+    /** None is up. */
+    private void down0() {
+        state0(isTrying0() ? ClientState.CONNECTING : ClientState.BACKING_OFF);
+        if (hasAllFailed0() && !triesOthers0()) {
+            if (!first.isDone()) {
+                List<Throwable> causes = links.stream()
+                        .flatMap(link -> Stream.ofNullable(link.failure0()))
+                        .toList();
+                giveUpFirst0(causes.size() == 1 ? causes.getFirst() : ShortForm.ofAll("connect to " + name, causes));
             }
-            List<Throwable> causes = links.stream()
-                    .flatMap(link -> Stream.ofNullable(link.failure0()))
-                    .toList();
-            giveUpFirst0(causes.size() == 1 ? causes.getFirst() : ShortForm.ofAll("connect to " + name, causes));
             forAddresses0(Addresses::lookLater0);
         }
-        if (waking && (links.isEmpty() || hasAllFailed0())) {
-            waking = false;
-            if (options.failsFast()) {
-                waiting.failWaiting0();
-            }
+    }
+
+    private boolean isTrying0() {
+        return trying > 0 || (links.isEmpty() && !unresolved);
+    }
+
+    /**
+     * If none is tried now, operations that do not wait for one fail.
+     *
+     * @param attempted whether an attempt has failed, and not only a connection been lost
+     */
+    private void backOff0(boolean attempted) {
+        if (isTrying0()) {
+            return;
+        }
+        failing = true;
+        if (options.failsFast()) {
+            waiting.failWaiting0();
+        }
+        boolean isKnown = firstAwaited && newest == null;
+        long now = control.nanoTime();
+        if (attempted && !isKnown && (warnedNanos == 0 || now - warnedNanos >= WARN_NANOS)) {
+            warnedNanos = now;
+            LOG.warn("{}: has no connection, and goes on trying: {}", name, message(failure));
         }
     }
 
     private boolean hasAllFailed0() {
-        return !links.isEmpty() && links.stream().allMatch(link -> link.failure0() != null);
+        return !links.isEmpty() && untried == 0;
     }
 
     /** If the newest has been lost, another one that is up takes its place. */
@@ -618,6 +740,15 @@ public final class Links implements LinkOwner {
         if (!first.isDone()) {
             Throwable failed = cause instanceof Error ? cause : ShortForm.unchecked("connect to " + name, cause);
             first.completeExceptionally(failed);
+            stopFirstLimit0();
+        }
+    }
+
+    private void stopFirstLimit0() {
+        Future<?> limit = firstLimit;
+        if (limit != null) {
+            firstLimit = null;
+            limit.cancel(false);
         }
     }
 
@@ -648,15 +779,20 @@ public final class Links implements LinkOwner {
                     TimeUnit.NANOSECONDS.toMillis(control.nanoTime() - lostNanos));
             lostNanos = 0;
         }
-        for (Consumer<ClientState> listener : options.listeners()) {
-            callbacks.execute(() -> listener.accept(now));
-        }
+        tell0(now);
         if (now == ClientState.READY) {
+            readyNanos = control.nanoTime();
             readers.endAll0(null);
         } else if (now == ClientState.CLOSED) {
             Throwable refusal = refusal("connect");
             readers.endAll0(refusal);
             writers.endAll0(refusal);
+        }
+    }
+
+    private void tell0(ClientState now) {
+        for (Consumer<ClientState> listener : options.listeners()) {
+            callbacks.execute(() -> listener.accept(now));
         }
     }
 
@@ -675,6 +811,8 @@ public final class Links implements LinkOwner {
                 wake0();
             } else if (state == ClientState.CLOSED) {
                 readers.endAll0(refusal("connect"));
+            } else {
+                hurry0(patience0().mostNanos(), false);
             }
         });
     }
@@ -696,7 +834,8 @@ public final class Links implements LinkOwner {
     private void rest0() {
         List<Link> all = all0();
         idle = true;
-        waking = true;
+        failing = false;
+        untried = 0;
         links.clear();
         gone.clear();
         latest = Ready.NONE;
@@ -708,10 +847,16 @@ public final class Links implements LinkOwner {
         forAddresses0(Addresses::rest0);
     }
 
-    /** An operation waits for a connection. Control thread; connects a little later. */
-    void wake() {
+    /**
+     * An operation waits for a connection. Control thread; connects a little later.
+     *
+     * @param isFirst whether none did before
+     */
+    void wake(boolean isFirst) {
         if (idle) {
             control.submit(this::wake0);
+        } else if (isFirst) {
+            hurry0(patience0().mostNanos(), false);
         }
     }
 

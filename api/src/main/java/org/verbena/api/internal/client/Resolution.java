@@ -212,7 +212,10 @@ final class Resolution {
             LOG.warn("{}: ignores the addresses among {} that are not resolved", target, addresses);
         }
         control.submit(() -> {
-            if (!closed) {
+            if (!closed && resolved.isEmpty() && !addresses.isEmpty()) {
+                notFound.accept(new ConnectionException.Unreachable("connect to " + target + ": none of the "
+                        + addresses.size() + " addresses of the resolver is resolved: look their names up there"));
+            } else if (!closed) {
                 found0(resolved);
             }
         });

@@ -95,7 +95,7 @@ final class Waiting {
         }
     }
 
-    /** Whether a call waits, for whatever reason. */
+    /** Whether no call waits, for whatever reason. */
     boolean isEmpty0() {
         return waiting.isEmpty() && resting.isEmpty() && crowd.isEmpty();
     }
@@ -118,8 +118,11 @@ final class Waiting {
         }
     }
 
-    void wait0(Call<?> call) {
+    /** Returns whether no other call waited for a connection before. */
+    boolean wait0(Call<?> call) {
+        boolean isFirst = waiting.isEmpty();
         waiting.add(call);
+        return isFirst;
     }
 
     /** There is no connection now: those that wait for one fail. */

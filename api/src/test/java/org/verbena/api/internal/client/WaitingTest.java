@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaClient;
+import org.verbena.api.client.ClientState;
 import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.SendLimitException;
@@ -63,7 +64,11 @@ class WaitingTest {
 
     @Test
     void aClientThatFailsFastDoesNotWaitForTheThread() {
-        try (RdmaClient client = builder().failFast().start()) {
+        Target failing = Target.resolver(found -> {
+            throw new IllegalStateException("no registry");
+        });
+        try (RdmaClient client = builder().target(failing).failFast().start()) {
+            Patience.until("it has failed", () -> client.state() == ClientState.BACKING_OFF);
             CountDownLatch held = holdControl();
             try {
                 assertThat(failure(client.request(new byte[1]))).isInstanceOf(ConnectionException.Unavailable.class);

@@ -1,0 +1,181 @@
+package org.verbena.testing;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.api.ClientGroup;
+import org.verbena.api.ConnectedServer;
+import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaServer;
+import org.verbena.api.client.ClientState;
+import org.verbena.api.client.Target;
+import org.verbena.transport.ConnectionException;
+
+/** How soon a client connects again, and what it says meanwhile. */
+class ClientsInTestTimeTest extends InTestTime {
+    private static final Duration OUTAGE = Duration.ofMinutes(10);
+
+    /** The first bound of the waits, and what an attempt takes. */
+    private static final Duration AT_ONCE = Duration.ofMillis(51);
+
+    private void awaitOutage(RdmaClient client) {
+        faults.refuse(true);
+        faults.drop();
+        time.advance(OUTAGE);
+        assertThat(client.state()).isNotEqualTo(ClientState.READY);
+        faults.refuse(false);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void whenTheLastConnectionEndsAllAddressesAreTriedAtOnce(boolean isAsked) {
+        try (RdmaServer other = bind(0);
+                Faults away = Faults.at(other.port())) {
+            away.refuse(true);
+            try (RdmaClient client = client().target(both(other)).connect()) {
+                time.advance(OUTAGE);
+                away.refuse(false);
+                faults.refuse(true);
+                if (isAsked) {
+                    server.shutdown(Duration.ofSeconds(1));
+                } else {
+                    faults.drop();
+                }
+                time.advance(AT_ONCE);
+                assertThat(client.state()).isEqualTo(ClientState.READY);
+            }
+        }
+    }
+
+    @Test
+    void aClientTriesSoonerWhileARequestWaits() {
+        try (RdmaClient client = connect()) {
+            awaitOutage(client);
+            CompletableFuture<byte[]> reply = client.request(ASKED, Duration.ofSeconds(10));
+            time.advance(Duration.ofSeconds(3));
+            assertThat(reply.resultNow()).isEqualTo(ASKED);
+        }
+    }
+
+    @Test
+    void aClientTriesSoonerWhileSomebodyWaitsForIt() {
+        try (RdmaClient client = connect()) {
+            awaitOutage(client);
+            CompletableFuture<Void> ready = client.whenReady();
+            time.advance(Duration.ofSeconds(3));
+            assertThat(ready).isCompleted();
+        }
+    }
+
+    @Test
+    void aProgramMayHaveItTryAtOnce() {
+        try (RdmaClient client = connect()) {
+            awaitOutage(client);
+            client.resetBackoff();
+            time.settle();
+            assertThat(client.state()).isEqualTo(ClientState.READY);
+        }
+    }
+
+    @Test
+    void aServerThatAsksToLeaveIsNoFailure() {
+        try (RdmaClient client = client().failFast().connect("127.0.0.1", server.port())) {
+            server.shutdown(Duration.ofSeconds(1));
+            time.settle();
+            CompletableFuture<byte[]> waits = client.request(ASKED);
+            time.settle();
+            assertThat(waits).isNotDone();
+            time.advance(AT_ONCE); // nobody listens there
+            assertThat(waits.exceptionNow()).isInstanceOf(ConnectionException.Unavailable.class);
+        }
+    }
+
+    @Test
+    void aClientThatConnectsForTheFirstTimeDoesNotFailFast() {
+        Target target = Target.of("127.0.0.1", server.port());
+        try (RdmaClient client = client().failFast().target(target).start()) {
+            CompletableFuture<byte[]> reply = client.request(ASKED);
+            time.settle();
+            assertThat(reply.resultNow()).isEqualTo(ASKED);
+        }
+    }
+
+    @Test
+    void aTargetThatIsNotFoundIsAStateWithAReason() {
+        Queue<ClientState> states = new ConcurrentLinkedQueue<>();
+        IllegalStateException why = new IllegalStateException("no registry");
+        Target target = Target.resolver(found -> {
+            throw why;
+        });
+        try (RdmaClient client = client().target(target).onState(states::add).start()) {
+            time.settle();
+            assertThat(states).containsExactly(ClientState.CONNECTING, ClientState.BACKING_OFF);
+            assertThat(client.lastFailure()).hasCause(why);
+        }
+    }
+
+    @Test
+    void addressesOfWhichNoneIsResolvedAreAFailureAtOnce() {
+        Target target = Target.resolver(found -> {
+            found.accept(List.of(InetSocketAddress.createUnresolved("nowhere.invalid", 1)));
+            return () -> {};
+        });
+        CompletableFuture<RdmaClient> connecting = client().target(target).connectAsync();
+        time.settle();
+        assertThat(connecting.exceptionNow()).isInstanceOf(ConnectionException.Unreachable.class);
+    }
+
+    @Test
+    void whatAClientSaysOfItselfItSaysOnEachConnection() {
+        ClientGroup room = new ClientGroup();
+        MessageHandler joins = (exchange, message) -> {
+            room.add(exchange.client());
+            exchange.reply(message.retain());
+        };
+        AtomicInteger received = new AtomicInteger();
+        try (RdmaServer rooms = RdmaServer.builder().group(loops).bind("127.0.0.1", 0, joins);
+                Faults weather = Faults.at(rooms.port());
+                RdmaClient client = client().onMessage((exchange, message) -> received.incrementAndGet())
+                        .onConnection(connection ->
+                                connection.request("join".getBytes(UTF_8)).join())
+                        .connect("127.0.0.1", rooms.port())) {
+            for (int connection = 1; connection <= 3; connection++) {
+                room.broadcast(ASKED);
+                time.settle();
+                assertThat(received).hasValue(connection);
+                time.advance(Duration.ofSeconds(1)); // a connection that has lasted so long was a good one
+                weather.drop();
+                time.advance(AT_ONCE);
+                assertThat(client.state()).isEqualTo(ClientState.READY);
+            }
+        }
+    }
+
+    @Test
+    void aConnectionThatIsNotGreetedIsNotUp() {
+        AtomicInteger greetings = new AtomicInteger();
+        RuntimeException refusal = new IllegalStateException("not this server");
+        Queue<ConnectedServer> refused = new ConcurrentLinkedQueue<>();
+        CompletableFuture<RdmaClient> connecting = client().onConnection(connection -> {
+                    greetings.incrementAndGet();
+                    refused.add(connection);
+                    throw refusal;
+                })
+                .connectAsync("127.0.0.1", server.port());
+        time.settle();
+        assertThat(connecting.exceptionNow()).isSameAs(refusal);
+        assertThat(greetings).hasValue(1);
+        assertThat(refused.remove().channel().isOpen()).isFalse();
+    }
+}
