@@ -128,16 +128,27 @@ final class PeerConnection extends Connection {
 
     @Override
     public void connect(Address dest) {
-        Future<?> attempt = owner.connect((IpAddress) dest, this);
+        Future<?> attempt;
+        try {
+            attempt = owner.connect((IpAddress) dest, this);
+        } catch (Throwable failure) {
+            notConnected(dest, failure);
+            throw failure;
+        }
         connecting = attempt;
         attempt.addListener(done -> {
             if (!done.isSuccess()) {
-                owner.log().debug("%s: cannot connect to %s: %s", owner.localAddress(), dest, done.cause());
-                closing = true;
-                end();
-                owner.removeConnectionIfPresent(dest, this);
+                notConnected(dest, done.cause());
             }
         });
+    }
+
+    /** The next message to this peer tries again. */
+    private void notConnected(Address dest, Throwable cause) {
+        owner.log().debug("%s: cannot connect to %s: %s", owner.localAddress(), dest, cause);
+        closing = true;
+        end();
+        owner.removeConnectionIfPresent(dest, this);
     }
 
     /** Connecting has begun already. */
@@ -269,6 +280,9 @@ final class PeerConnection extends Connection {
                 to.eventLoop().execute(write);
             } catch (RejectedExecutionException ended) {
                 discard(); // the loop has closed the channel
+            } catch (Throwable failure) {
+                writing.set(false); // the next message tries again
+                throw failure;
             }
         }
     }

@@ -34,7 +34,7 @@ import org.verbena.api.ladder.LadderOptions;
  */
 final class PeerServer extends BaseServer {
     private final Settings settings;
-    private final RdmaEventLoopGroup loops;
+    final RdmaEventLoopGroup loops;
     private final Channel listening;
     private final LongAdder dropped = new LongAdder();
 
@@ -85,7 +85,7 @@ final class PeerServer extends BaseServer {
         loops = new RdmaEventLoopGroup(settings.provider(), settings.eventLoops());
         try {
             listening = bind(settings.ports());
-        } catch (IOException | RuntimeException failure) {
+        } catch (Throwable failure) {
             loops.close();
             throw failure;
         }

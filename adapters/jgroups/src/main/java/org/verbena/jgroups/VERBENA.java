@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Stream;
 import org.jgroups.Address;
 import org.jgroups.PhysicalAddress;
 import org.jgroups.annotations.MBean;
@@ -30,9 +31,10 @@ import org.verbena.transport.provider.ProviderSet;
  * <TCPPING initial_hosts="one[7800],two[7800]"/>
  * }</pre>
  *
- * <p>It has the attributes of {@code TCP}, except those of sockets ({@code recv_buf_size}, {@code send_buf_size},
- * {@code tcp_nodelay}, {@code linger}, {@code tls}), which have no effect, and those below. Protocols with sockets of
- * their own, such as {@code FD_SOCK2} and {@code MPING}, and the diagnostics keep them.
+ * <p>It has the attributes of {@code TCP}, except those of sockets and sending threads ({@code recv_buf_size}, {@code
+ * send_buf_size}, {@code tcp_nodelay}, {@code linger}, {@code tls}, {@code use_lock_to_send} and the like), which have
+ * no effect, and those below. {@code sock_conn_timeout} and {@code peer_addr_read_timeout} are 5 s at least. Protocols
+ * with sockets of their own, such as {@code FD_SOCK2} and {@code MPING}, and the diagnostics keep them.
  *
  * <p>What a peer does not take yet waits in a queue of that peer, also while its connection is being made. If the queue
  * is full, sending waits as long as the peer goes on taking messages, as it does with {@code TCP}. A peer that takes
@@ -59,6 +61,33 @@ public class VERBENA extends BasicTCP {
      * of a second, once.
      */
     private static final long DEFAULT_MAX_BLOCK_MILLIS = 100;
+
+    /**
+     * How long a peer gets at least to answer a connection, and then to say which member it is. JGroups' examples give
+     * a peer's kernel 300 ms, since with {@code TCP} senders wait for it. Here the peer's process has to answer, which
+     * may be loading classes or collecting garbage, and no sender waits.
+     */
+    private static final int MIN_CONNECT_MILLIS = 5_000;
+
+    private static final String OF_TCP = "Has no effect: accepted because configurations of TCP have it";
+
+    @Property(name = "buffered_input_stream_size", description = OF_TCP)
+    private @Nullable String bufferedInputStreamSize;
+
+    @Property(name = "buffered_output_stream_size", description = OF_TCP)
+    private @Nullable String bufferedOutputStreamSize;
+
+    @Property(name = "log_accept_error", description = OF_TCP)
+    private @Nullable String logAcceptError;
+
+    @Property(name = "max_send_queue", description = OF_TCP)
+    private @Nullable String maxSendQueue;
+
+    @Property(name = "non_blocking_sends", description = OF_TCP)
+    private @Nullable String nonBlockingSends;
+
+    @Property(name = "use_lock_to_send", description = OF_TCP)
+    private @Nullable String useLockToSend;
 
     /** Null for the configured provider. */
     @Property(
@@ -199,6 +228,16 @@ public class VERBENA extends BasicTCP {
         if (maxBlockTime < 0) {
             throw new IllegalArgumentException("max_block_time is " + maxBlockTime + ", and must be 0 or more");
         }
+        if (Stream.of(
+                        bufferedInputStreamSize,
+                        bufferedOutputStreamSize,
+                        logAcceptError,
+                        maxSendQueue,
+                        nonBlockingSends,
+                        useLockToSend)
+                .anyMatch(Objects::nonNull)) {
+            log.debug("%s: attributes of TCP's sockets and threads have no effect", local_addr);
+        }
         if (msg_processing_policy instanceof PassRegularMessagesUpDirectly) {
             log.warn("%s: messages are delivered on event loops, where receivers must not wait", local_addr);
         }
@@ -218,7 +257,7 @@ public class VERBENA extends BasicTCP {
         server = made;
         try {
             super.start();
-        } catch (Exception failure) {
+        } catch (Throwable failure) {
             made.stop();
             throw failure;
         }
@@ -226,7 +265,7 @@ public class VERBENA extends BasicTCP {
 
     private PeerServer.Settings settings() {
         Map<ChannelOption<?>, @Nullable Object> all = new LinkedHashMap<>();
-        all.put(ChannelOption.CONNECT_TIMEOUT_MILLIS, sock_conn_timeout);
+        all.put(ChannelOption.CONNECT_TIMEOUT_MILLIS, Math.max(sock_conn_timeout, MIN_CONNECT_MILLIS));
         if (max_length > 0) {
             all.put(RdmaChannelOption.MAX_MESSAGE_BYTES, max_length);
         }
@@ -240,7 +279,7 @@ public class VERBENA extends BasicTCP {
                 all,
                 maxQueuedBytes,
                 maxBlockTime,
-                peer_addr_read_timeout);
+                Math.max(peer_addr_read_timeout, MIN_CONNECT_MILLIS));
     }
 
     /** What its connections come from; null for whatever the provider takes. */
@@ -278,7 +317,7 @@ public class VERBENA extends BasicTCP {
         }
     }
 
-    private PeerServer started() {
+    PeerServer started() {
         return Objects.requireNonNull(server, "the transport is not started");
     }
 

@@ -2,10 +2,23 @@ package org.verbena.jgroups;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.reflect.Field;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.regex.Matcher;
 import org.jgroups.BytesMessage;
+import org.jgroups.JChannel;
+import org.jgroups.annotations.Property;
+import org.jgroups.protocols.TCP;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -16,6 +29,7 @@ import org.verbena.transport.PreSharedKeys;
 @Timeout(120)
 class MemberOptionsTest {
     private static final byte[] HELLO = {1, 2, 3};
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final List<Member> open = new ArrayList<>();
 
@@ -51,6 +65,61 @@ class MemberOptionsTest {
         tellAll(second, first, second);
         Member.awaitView(first, second);
         assertThat(stranger.hasMessages()).isFalse();
+    }
+
+    /** What is time enough for a peer's kernel is not for its process, which may pause. */
+    @Test
+    void aMemberThatPausesIsJoined() throws Exception {
+        Member.Place place = Member.Place.of("soft", "127.0.0.1", 2);
+        Member first = join(place, 0, transport -> {});
+        Member second = join(place, 1, transport -> {
+            transport.setPeerAddrReadTimeout(1).setSockConnTimeout(1);
+            // As a garbage collection would, while the other connects.
+            first.transport().started().loops.forEach(loop -> loop.execute(() -> LockSupport.parkNanos(PAUSE_NANOS)));
+        });
+        assertThat(second.views().getFirst().size())
+                .as("members in its first view")
+                .isEqualTo(2);
+        Member.awaitView(first, second);
+    }
+
+    @Test
+    void takesTheConfigurationThatJgroupsShipsForTcp() throws Exception {
+        String transport = resource("tcp-default.xml");
+        String tcp = transport.substring(transport.indexOf("<TCP"), transport.indexOf("/>") + 2);
+        String xml = resource("tcp.xml")
+                .replaceFirst(
+                        "<include [^>]*/>",
+                        Matcher.quoteReplacement(tcp.replace("<TCP", "<" + VERBENA.class.getName())));
+        assertThat(xml).contains(VERBENA.class.getName(), "buffered_input_stream_size");
+        try (JChannel channel = new JChannel(new ByteArrayInputStream(xml.getBytes(StandardCharsets.UTF_8)))) {
+            assertThat(channel.getProtocolStack().getTransport()).isInstanceOf(VERBENA.class);
+        }
+    }
+
+    /** A newer JGroups may have more. */
+    @Test
+    void knowsAllAttributesOfTcp() {
+        assertThat(attributes(VERBENA.class)).containsAll(attributes(TCP.class));
+    }
+
+    private static Set<String> attributes(Class<?> protocol) {
+        Set<String> names = new HashSet<>();
+        for (Class<?> type = protocol; type != null; type = type.getSuperclass()) {
+            for (Field field : type.getDeclaredFields()) {
+                Property property = field.getAnnotation(Property.class);
+                if (property != null) {
+                    names.add(property.name().isEmpty() ? field.getName() : property.name());
+                }
+            }
+        }
+        return names;
+    }
+
+    private static String resource(String name) throws IOException {
+        try (InputStream in = JChannel.class.getClassLoader().getResourceAsStream(name)) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
     }
 
     /** Two take shared memory, and the third, which has none, the software provider. */
