@@ -36,17 +36,23 @@ final class Failures {
 
     /**
      * What Ratis expects. Of these it tries again after a lost connection ({@link SocketException}) and a timeout on a
-     * new connection.
+     * new connection. A leader logs each with its stack, several a second while a follower is down: they have none,
+     * since the event loop's says nothing that the message does not.
      */
     static IOException ioException(Throwable thrown) {
         Throwable cause = JavaUtils.unwrapCompletionException(thrown);
         return switch (cause) {
             case IOException already -> already;
             case RequestFailure answer -> rebuilt(answer);
-            case RequestException.TimedOut late -> new TimeoutIOException(String.valueOf(late.getMessage()), late);
-            case ConnectionException lost -> new SocketException(String.valueOf(lost.getMessage()), lost);
+            case RequestException.TimedOut late -> told(new TimeoutIOException(String.valueOf(late.getMessage())));
+            case ConnectionException lost -> told(new SocketException(String.valueOf(lost.getMessage())));
             default -> new IOException(String.valueOf(cause.getMessage()), cause);
         };
+    }
+
+    private static <E extends IOException> E told(E failure) {
+        failure.setStackTrace(new StackTraceElement[0]);
+        return failure;
     }
 
     static CompletionException completion(Throwable thrown) {

@@ -65,10 +65,20 @@ class FailuresTest {
                 .exceptionNow();
     }
 
+    /** In a log, where there is one for each append that fails. */
+    private static void isOneLine(Throwable failure) {
+        assertThat(failure).hasNoCause();
+        assertThat(failure.getStackTrace()).isEmpty();
+    }
+
     @Test
     void aLostConnectionAndATimeoutAreTriedAgainOnAnotherConnection() {
-        assertThat(Failures.ioException(new ConnectionException.Lost("lost"))).isInstanceOf(SocketException.class);
-        assertThat(Failures.ioException(new RequestException.TimedOut("late"))).isInstanceOf(TimeoutIOException.class);
+        assertThat(Failures.ioException(new ConnectionException.Lost("lost")))
+                .isInstanceOf(SocketException.class)
+                .satisfies(FailuresTest::isOneLine);
+        assertThat(Failures.ioException(new RequestException.TimedOut("late")))
+                .isInstanceOf(TimeoutIOException.class)
+                .satisfies(FailuresTest::isOneLine);
         assertThat(Failures.ioException(new IllegalStateException())).isExactlyInstanceOf(IOException.class);
     }
 }
