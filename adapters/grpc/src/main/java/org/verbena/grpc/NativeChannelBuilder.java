@@ -78,6 +78,28 @@ public final class NativeChannelBuilder extends ForwardingChannelBuilder2<Native
                 callCredentials,
                 this::newFactory,
                 () -> plaintext ? GrpcUtil.DEFAULT_PORT_PLAINTEXT : GrpcUtil.DEFAULT_PORT_SSL);
+        managed.proxyDetector(VerbenaGrpc.NO_PROXY);
+    }
+
+    /**
+     * The same as {@link VerbenaGrpc#nativeChannel(String, int)}.
+     *
+     * @param host a name or address
+     * @param port the server's port
+     * @return a builder, on which {@code usePlaintext()} must be called
+     */
+    public static NativeChannelBuilder forAddress(String host, int port) {
+        return VerbenaGrpc.nativeChannel(host, port);
+    }
+
+    /**
+     * The same as {@link VerbenaGrpc#nativeChannel(String, ChannelCredentials)} without credentials of calls.
+     *
+     * @param target for example {@code verbena:///one:7471,two:7471}
+     * @return a builder
+     */
+    public static NativeChannelBuilder forTarget(String target) {
+        return VerbenaGrpc.nativeChannel(target, InsecureChannelCredentials.create());
     }
 
     static NativeChannelBuilder of(String target, ChannelCredentials credentials, RdmaEventLoopGroup group) {

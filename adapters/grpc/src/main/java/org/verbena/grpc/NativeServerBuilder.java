@@ -68,6 +68,16 @@ public final class NativeServerBuilder extends ServerBuilder<NativeServerBuilder
         });
     }
 
+    /**
+     * The same as {@link VerbenaGrpc#nativeServer(int)}.
+     *
+     * @param port the port to listen at; 0 selects any free port
+     * @return a builder of servers without TLS
+     */
+    public static NativeServerBuilder forPort(int port) {
+        return VerbenaGrpc.nativeServer(port);
+    }
+
     /** For tests that count calls by themselves. */
     void withoutStatistics() {
         messages.setStatsEnabled(false);

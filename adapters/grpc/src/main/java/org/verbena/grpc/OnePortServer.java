@@ -22,7 +22,7 @@ final class OnePortServer extends Server {
         messages.start(); // first, since connections arrive as soon as the port is open
         try {
             http2.start();
-        } catch (IOException | RuntimeException failure) {
+        } catch (Throwable failure) {
             messages.shutdownNow();
             throw failure;
         }

@@ -2,6 +2,7 @@ package org.verbena.grpc;
 
 import io.grpc.ChannelCredentials;
 import io.grpc.ExperimentalApi;
+import io.grpc.ProxyDetector;
 import io.grpc.internal.GrpcUtil;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.NettyServerBuilder;
@@ -9,6 +10,7 @@ import io.netty.channel.Channel;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import org.jspecify.annotations.Nullable;
 import org.verbena.api.LadderSocketChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
@@ -56,30 +58,39 @@ import org.verbena.transport.provider.ProviderSet;
  * {@code ladder}. Any thread.
  */
 public final class VerbenaGrpc {
+    /** An HTTP proxy, which gRPC takes from the property {@code https.proxyHost}, cannot pass RDMA on. */
+    static final ProxyDetector NO_PROXY = address -> null;
+
     private VerbenaGrpc() {}
 
-    /** Created on first use, because choosing a provider may fail with an exception. */
-    private static final class SharedGroup {
-        static final RdmaEventLoopGroup INSTANCE = new RdmaEventLoopGroup(
-                ProviderSet.choose(ProviderChoice.configured(), null),
-                0,
-                new DefaultThreadFactory("verbena-grpc", true),
-                CompletionLoopOptions.DEFAULTS);
+    private static @Nullable RdmaEventLoopGroup shared;
 
-        private SharedGroup() {}
+    private static @Nullable RdmaEventLoopGroup sharedLadder;
+
+    /** Made on first use, and again if that fails: by a static initializer it would have failed for ever. */
+    private static synchronized RdmaEventLoopGroup sharedGroup() {
+        if (shared == null) {
+            shared = newGroup(ProviderChoice.configured(), "verbena-grpc");
+        }
+        return shared;
     }
 
-    /** Created when a client asks for a ladder first. */
-    private static final class SharedLadder {
-        static final RdmaEventLoopGroup INSTANCE = ProviderChoice.configured().equals(ProviderSet.LADDER)
-                ? SharedGroup.INSTANCE
-                : new RdmaEventLoopGroup(
-                        ProviderSet.choose(ProviderSet.LADDER, null),
-                        0,
-                        new DefaultThreadFactory("verbena-grpc-ladder", true),
-                        CompletionLoopOptions.DEFAULTS);
+    /** Made when a client asks for a ladder first. */
+    private static synchronized RdmaEventLoopGroup sharedLadder() {
+        if (sharedLadder == null) {
+            sharedLadder = ProviderChoice.configured().equals(ProviderSet.LADDER)
+                    ? sharedGroup()
+                    : newGroup(ProviderSet.LADDER, "verbena-grpc-ladder");
+        }
+        return sharedLadder;
+    }
 
-        private SharedLadder() {}
+    private static RdmaEventLoopGroup newGroup(String provider, String threads) {
+        return new RdmaEventLoopGroup(
+                ProviderSet.choose(provider, null),
+                0,
+                new DefaultThreadFactory(threads, true),
+                CompletionLoopOptions.DEFAULTS);
     }
 
     /**
@@ -114,7 +125,7 @@ public final class VerbenaGrpc {
      * @return a builder; TLS unless {@code usePlaintext()} is called
      */
     public static NettyChannelBuilder channel(String host, int port, LadderOptions ladder) {
-        return overLadder(NettyChannelBuilder.forAddress(host, port), ladder, SharedLadder.INSTANCE);
+        return overLadder(NettyChannelBuilder.forAddress(host, port), ladder, sharedLadder());
     }
 
     /**
@@ -162,24 +173,25 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * Makes an existing builder's channels use RDMA, for builders with a target, credentials or other settings.
+     * Makes an existing builder's channels use RDMA, for builders with a target, credentials or other settings. They
+     * connect without a proxy.
      *
      * @param builder changed, and returned
      * @return the builder
      */
     public static NettyChannelBuilder overRdma(NettyChannelBuilder builder) {
-        return overRdma(builder, SharedGroup.INSTANCE);
+        return overRdma(builder, sharedGroup());
     }
 
     /**
-     * Makes an existing builder's channels use RDMA, on the given loops.
+     * Makes an existing builder's channels use RDMA, on the given loops. They connect without a proxy.
      *
      * @param builder changed, and returned
      * @param group the loops; it must outlive the channel
      * @return the builder
      */
     public static NettyChannelBuilder overRdma(NettyChannelBuilder builder, RdmaEventLoopGroup group) {
-        return overRdma(builder, group, group.socketChannelClass());
+        return overRdma(builder, group, group.socketChannelClass()).proxyDetector(NO_PROXY);
     }
 
     private static NettyChannelBuilder overRdma(
@@ -198,7 +210,7 @@ public final class VerbenaGrpc {
      * @return the builder
      */
     public static NettyChannelBuilder overLadder(NettyChannelBuilder builder, LadderOptions ladder) {
-        return overLadder(builder, ladder, SharedLadder.INSTANCE);
+        return overLadder(builder, ladder, sharedLadder());
     }
 
     /**
@@ -221,7 +233,7 @@ public final class VerbenaGrpc {
      * @return the builder
      */
     public static NettyServerBuilder overRdma(NettyServerBuilder builder) {
-        return overRdma(builder, SharedGroup.INSTANCE);
+        return overRdma(builder, sharedGroup());
     }
 
     /**
@@ -247,7 +259,7 @@ public final class VerbenaGrpc {
      */
     @ExperimentalApi("native transport")
     public static NativeChannelBuilder nativeChannel(String host, int port) {
-        return nativeChannel(host, port, SharedGroup.INSTANCE);
+        return nativeChannel(host, port, sharedGroup());
     }
 
     /**
@@ -281,6 +293,21 @@ public final class VerbenaGrpc {
     }
 
     /**
+     * A builder of client channels whose calls are messages of Verbena's protocol, for a target of a name resolver.
+     * Experimental.
+     *
+     * @param target for example {@code verbena:///one:7471,two:7471}
+     * @param credentials {@link io.grpc.InsecureChannelCredentials}, by themselves or with those of calls: the native
+     *     transport has no TLS
+     * @return a builder
+     * @throws IllegalArgumentException the credentials need TLS
+     */
+    @ExperimentalApi("native transport")
+    public static NativeChannelBuilder nativeChannel(String target, ChannelCredentials credentials) {
+        return nativeChannel(target, credentials, sharedGroup());
+    }
+
+    /**
      * A builder of servers for native clients and those of HTTP/2, on all addresses and one port. Experimental.
      *
      * @param port the port to listen at; 0 selects any free port
@@ -288,7 +315,18 @@ public final class VerbenaGrpc {
      */
     @ExperimentalApi("native transport")
     public static NativeServerBuilder nativeServer(int port) {
-        return nativeServer(new InetSocketAddress(port), SharedGroup.INSTANCE);
+        return nativeServer(new InetSocketAddress(port));
+    }
+
+    /**
+     * A builder of servers for native clients and those of HTTP/2, on one port. Experimental.
+     *
+     * @param address the address to listen at
+     * @return a builder of servers without TLS
+     */
+    @ExperimentalApi("native transport")
+    public static NativeServerBuilder nativeServer(SocketAddress address) {
+        return nativeServer(address, sharedGroup());
     }
 
     /**

@@ -14,6 +14,7 @@ import io.grpc.MethodDescriptor;
 import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.Server;
 import io.grpc.ServerBuilder;
+import io.grpc.ServerCall;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -49,6 +50,9 @@ public abstract class GrpcSuite {
     private static final MethodDescriptor<byte[], byte[]> NEVER = Bytes.method(MethodType.UNARY, "never");
     private static final MethodDescriptor<byte[], byte[]> CHAT = Bytes.method(MethodType.BIDI_STREAMING, "chat");
     private static final MethodDescriptor<byte[], byte[]> FLOOD = Bytes.method(MethodType.SERVER_STREAMING, "flood");
+    private static final MethodDescriptor<byte[], byte[]> ENDLESS =
+            Bytes.method(MethodType.SERVER_STREAMING, "endless");
+    private static final MethodDescriptor<byte[], byte[]> UNREAD = Bytes.method(MethodType.CLIENT_STREAMING, "unread");
     private static final int FLOOD_MESSAGES = 2000;
     private static final int FLOOD_BYTES = 10_000;
 
@@ -139,6 +143,16 @@ public abstract class GrpcSuite {
                     }
                 }))
                 .addMethod(FLOOD, ServerCalls.asyncServerStreamingCall(this::flood))
+                .addMethod(ENDLESS, ServerCalls.asyncServerStreamingCall((request, response) -> {
+                    ServerCallStreamObserver<byte[]> paced = (ServerCallStreamObserver<byte[]>) response;
+                    paced.setOnReadyHandler(() -> {
+                        while (paced.isReady()) {
+                            paced.onNext(new byte[FLOOD_BYTES]);
+                            flooded.incrementAndGet();
+                        }
+                    });
+                }))
+                .addMethod(UNREAD, (call, headers) -> new ServerCall.Listener<>() {})
                 .build();
     }
 
@@ -359,6 +373,55 @@ public abstract class GrpcSuite {
         Patience.until("all messages", () -> end.get() != null);
         assertThat(end.get().isOk()).isTrue();
         assertThat(received.get()).isEqualTo(FLOOD_MESSAGES);
+    }
+
+    private static List<ClientCall<byte[], byte[]>> started(
+            ManagedChannel channel, MethodDescriptor<byte[], byte[]> method) {
+        List<ClientCall<byte[], byte[]>> calls = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            ClientCall<byte[], byte[]> call = channel.newCall(method, CallOptions.DEFAULT);
+            call.start(new ClientCall.Listener<>() {}, new Metadata());
+            calls.add(call);
+        }
+        return calls;
+    }
+
+    @Test
+    void answersThatNobodyReadsHoldNoOtherCallUp() throws Exception {
+        ManagedChannel channel = channelTo(serve());
+        for (ClientCall<byte[], byte[]> call : started(channel, ENDLESS)) {
+            call.sendMessage(new byte[0]);
+            call.halfClose();
+            call.request(1);
+        }
+        Patience.until("the first messages", () -> flooded.get() > 0);
+        int before;
+        do { // until the streams are full
+            before = flooded.get();
+            for (int i = 0; i < 50; i++) {
+                echo(channel, new byte[FLOOD_BYTES]);
+            }
+        } while (flooded.get() > before);
+    }
+
+    @Test
+    void requestsThatNobodyReadsHoldNoOtherCallUp() throws Exception {
+        ManagedChannel channel = channelTo(serve());
+        List<ClientCall<byte[], byte[]>> calls = started(channel, UNREAD);
+        int sent = 0;
+        int before;
+        do {
+            before = sent;
+            for (ClientCall<byte[], byte[]> call : calls) {
+                while (call.isReady()) {
+                    call.sendMessage(new byte[FLOOD_BYTES]);
+                    sent++;
+                }
+            }
+            for (int i = 0; i < 50; i++) {
+                echo(channel, new byte[FLOOD_BYTES]);
+            }
+        } while (sent > before || sent == 0);
     }
 
     @Test

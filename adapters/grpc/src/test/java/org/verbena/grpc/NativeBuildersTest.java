@@ -15,6 +15,7 @@ import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.Server;
+import io.grpc.ServerBuilder;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.Status;
 import io.grpc.TlsChannelCredentials;
@@ -22,7 +23,14 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCalls;
 import java.io.File;
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.net.InetSocketAddress;
+import java.net.Proxy;
+import java.net.ProxySelector;
+import java.net.SocketAddress;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -111,6 +119,44 @@ class NativeBuildersTest {
                 ECHO, CallOptions.DEFAULT.withDeadlineAfter(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS));
         assertThat(ClientCalls.futureUnaryCall(call, new byte[] {1, 2}).get()).containsExactly(1, 2);
         return call.getAttributes().get(NativeChannelBuilder.CARRIER);
+    }
+
+    /** As the property {@code https.proxyHost} does. */
+    private static final ProxySelector PROXY = new ProxySelector() {
+        @Override
+        public List<Proxy> select(URI uri) {
+            return List.of(new Proxy(Proxy.Type.HTTP, new InetSocketAddress("127.0.0.1", 9)));
+        }
+
+        @Override
+        public void connectFailed(URI uri, SocketAddress address, IOException failure) {}
+    };
+
+    @Test
+    void connectsWithoutAProxy() throws Exception {
+        Server server = started(nativeServer(0).build());
+        ProxySelector before = ProxySelector.getDefault();
+        ProxySelector.setDefault(PROXY);
+        try {
+            assertThat(carrierOf(open(nativeChannel(server).http2Fallback(false))))
+                    .isNotNull();
+            assertThat(carrierOf(open(VerbenaGrpc.channel("127.0.0.1", server.getPort(), group))))
+                    .isNull();
+        } finally {
+            ProxySelector.setDefault(before);
+        }
+    }
+
+    /** What gRPC adds to its builder must not be lost in ours. */
+    @Test
+    void theServersBuilderOverridesAll() throws Exception {
+        for (Method method : ServerBuilder.class.getDeclaredMethods()) {
+            int modifiers = method.getModifiers();
+            if (Modifier.isPublic(modifiers) && !Modifier.isFinal(modifiers)) {
+                assertThat(NativeServerBuilder.class.getMethod(method.getName(), method.getParameterTypes()))
+                        .returns(NativeServerBuilder.class, Method::getDeclaringClass);
+            }
+        }
     }
 
     private static Status.Code failureOf(ManagedChannel channel) {

@@ -49,6 +49,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.transport.spi.Patience;
 
@@ -194,7 +195,12 @@ class NativeServicesTest {
                 .anyMatch(socket -> socket.getLocal().getTcpipAddress().getPort() == server.getPort()
                         && socket.getData().getStreamsSucceeded() > 0
                         && socket.getData().getMessagesReceived() > 0
-                        && socket.getData().getMessagesSent() > 0);
+                        && socket.getData().getMessagesSent() > 0
+                        && socket.getData().getOptionList().stream()
+                                .anyMatch(option -> option.getName().equals("carrier")
+                                        && option.getValue().contains("soft"))
+                        && socket.getData().getOptionList().stream()
+                                .anyMatch(option -> option.getName().equals(RdmaChannelOption.RECEIVE_DEPTH.name())));
     }
 
     @Test

@@ -24,7 +24,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -144,6 +146,21 @@ class VerbenaTargetTest {
                 "verbena:///unknown.invalid:1,127.0.0.1:" + servers.getFirst().getPort()));
         assertThat(((InetSocketAddress) serverOf(channel)).getPort())
                 .isEqualTo(servers.getFirst().getPort());
+    }
+
+    /** As on a host without threads for a moment. */
+    @Test
+    void aLookUpThatFindsNoThreadIsMadeAgain() throws Exception {
+        AtomicBoolean failed = new AtomicBoolean();
+        Executor threads = task -> {
+            if (failed.compareAndSet(false, true)) {
+                throw new OutOfMemoryError("unable to create native thread, says the test");
+            }
+            Thread.startVirtualThread(task);
+        };
+        ManagedChannel channel = open(nativeChannel(target()).offloadExecutor(threads));
+        assertThat(serverOf(channel)).isNotNull();
+        assertThat(failed).isTrue();
     }
 
     @Test

@@ -104,8 +104,6 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
 
     @Nullable KeepAliveManager keepAlive;
 
-    private int connectionWindow;
-    private int connectionConsumed;
     private int unreadAnswers;
     private boolean reading;
     private boolean draining;
@@ -119,7 +117,6 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         this.tracer = tracer;
         logId = InternalLogId.allocate(getClass(), peer);
         reader = new FrameReader(settings.maxFieldsBytes);
-        connectionWindow = settings.connectionWindowBytes();
     }
 
     // ---- what the two ends do differently
@@ -164,6 +161,9 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     /** Something of a call is sent. */
     void sending0() {}
 
+    /** So many bytes more wait to be sent, or fewer if negative. Any thread. */
+    void unsent(int bytes) {}
+
     // ---- any thread
 
     /** The channel, from the beginning on. */
@@ -203,6 +203,9 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
                 synchronized (commands) {
                     drain0(); // the connection has ended with its loop; this tells the calls
                 }
+            } catch (Throwable failure) {
+                scheduled.set(false); // the next command tries again
+                throw failure;
             }
         }
     }
@@ -247,13 +250,23 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         SettableFuture<SocketStats> stats = SettableFuture.create();
         execute(
                 () -> stats.set(new SocketStats(
-                        tracer.getStats(),
-                        channel().localAddress(),
-                        channel().remoteAddress(),
-                        new SocketOptions.Builder().build(),
-                        null)),
+                        tracer.getStats(), channel().localAddress(), channel().remoteAddress(), socketOptions(), null)),
                 true);
         return stats;
+    }
+
+    /** What gRPC's channelz shows beside the counts: what the connection runs on, and each option of its channel. */
+    private SocketOptions socketOptions() {
+        SocketOptions.Builder shown = new SocketOptions.Builder();
+        Carrier carrier = channel().attr(Carrier.ATTRIBUTE).get();
+        if (carrier != null) {
+            shown.addOption("carrier", carrier.toString());
+        }
+        channel()
+                .config()
+                .getOptions()
+                .forEach((option, value) -> shown.addOption(option.name(), String.valueOf(value)));
+        return shown.build();
     }
 
     /** See {@code InternalWithLogId}. */
@@ -483,10 +496,10 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             return;
         }
         int rest = next.remainingBytes();
-        int bytes = Math.clamp(Math.min(flow.credit, turns.credit), 0, rest); // credit may be below 0
+        int bytes = Math.clamp(flow.credit, 0, rest); // credit may be below 0
         boolean whole = bytes == rest;
         flow.credit -= Frames.charge(bytes);
-        turns.credit -= Frames.charge(bytes);
+        unsent(-bytes);
         boolean end = whole && next.end;
         OutboundBuffer buffer = next.buffer;
         if (buffer == null || buffer.isShort()) {
@@ -534,7 +547,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         write0(whole ? memory : memory.readRetainedSlice(Frames.HEADER_BYTES + bytes));
     }
 
-    /** A call leaves: what it has not sent is dropped, and its share of the connection's credit returns. */
+    /** A call leaves: what it has not sent is dropped. */
     final void remove0(StreamFlow flow) {
         if (flow.removed) {
             return;
@@ -543,9 +556,6 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         streams.remove(flow.id);
         turns.remove0(flow);
         flow.releasePending();
-        consumedOfConnection0(flow.unconsumed + flow.surcharge);
-        flow.unconsumed = 0;
-        flow.surcharge = 0;
     }
 
     // ---- receiving
@@ -553,7 +563,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     /** gRPC has taken bytes of a call. */
     final void consumed0(StreamFlow flow, int bytes) {
         if (flow.removed || ended) {
-            return; // its share has returned
+            return;
         }
         int surcharge = (int) ((long) flow.surcharge * bytes / Math.max(1, flow.unconsumed));
         flow.surcharge -= surcharge;
@@ -564,22 +574,11 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             flow.window += flow.consumed;
             flow.consumed = 0;
         }
-        consumedOfConnection0(bytes + surcharge);
-    }
-
-    private void consumedOfConnection0(int bytes) {
-        connectionConsumed += bytes;
-        if (connectionConsumed >= Math.clamp(connectionWindow, 1, settings.connectionWindowBytes() / 2) && !ended) {
-            Frames.window(answer0(Frames.HEADER_BYTES + Integer.BYTES), 0, connectionConsumed);
-            connectionWindow += connectionConsumed;
-            connectionConsumed = 0;
-        }
     }
 
     @Override
     public final void onSettings(Settings announced) {
         peer = announced;
-        turns.credit = announced.connectionWindowBytes();
         ready0(announced);
     }
 
@@ -590,23 +589,18 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
 
     @Override
     public final void onData(int stream, boolean end, ByteBuf from, int lengthBytes) throws ProtocolViolation {
-        if (lengthBytes > Math.max(0, connectionWindow)) { // the last DATA may be charged more than was left
-            throw new ProtocolViolation("more DATA than the connection's credit");
-        }
-        int charge = Frames.charge(lengthBytes);
-        connectionWindow -= charge;
         StreamFlow flow = streams.get(stream);
         if (flow == null) {
-            checkKnown(stream);
-            consumedOfConnection0(charge); // of a call that has ended here
+            checkKnown(stream); // it has ended here
             return;
         }
-        if (lengthBytes > Math.max(0, flow.window)) {
+        if (lengthBytes > Math.max(0, flow.window)) { // the last DATA may be charged more than was left
             throw new ProtocolViolation("more DATA than a call's credit");
         }
         if (flow.inboundEnded || !flow.headersReceived) {
             throw new ProtocolViolation("DATA before a call's HEADERS or behind its end");
         }
+        int charge = Frames.charge(lengthBytes);
         flow.window -= charge;
         flow.unconsumed += lengthBytes;
         flow.surcharge += charge - lengthBytes;
@@ -616,25 +610,16 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
 
     @Override
     public final void onWindow(int stream, int bytes) throws ProtocolViolation {
-        if (stream == 0) {
-            turns.credit = more(turns.credit, bytes);
-            turns.pumpAll0();
-            return;
-        }
         StreamFlow flow = streams.get(stream);
         if (flow == null) {
             checkKnown(stream);
-        } else {
-            flow.credit = more(flow.credit, bytes);
-            turns.pump0(flow);
+            return;
         }
-    }
-
-    private static long more(long credit, int bytes) throws ProtocolViolation {
-        if (credit + bytes > Integer.MAX_VALUE) {
+        if (flow.credit + bytes > Integer.MAX_VALUE) {
             throw new ProtocolViolation("more credit than there can be");
         }
-        return credit + bytes;
+        flow.credit += bytes;
+        turns.pump0(flow);
     }
 
     @Override

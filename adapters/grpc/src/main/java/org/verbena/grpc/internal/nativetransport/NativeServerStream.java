@@ -55,6 +55,9 @@ final class NativeServerStream extends AbstractServerStream {
 
     /** Any thread. */
     private final class ServerSink implements Sink {
+        /** Bytes of a message that gRPC has not counted yet, or of the rest of one: a message is taken as a whole. */
+        private long partBytes;
+
         @Override
         public void writeHeaders(Metadata headers, boolean flush) {
             discardReserved(headers);
@@ -63,8 +66,18 @@ final class NativeServerStream extends AbstractServerStream {
 
         @Override
         public void writeFrame(WritableBuffer frame, boolean flush, int messages) {
-            sending(frame.readableBytes());
-            transport.execute(Outgoing.data(transport, state.flow, OutboundBuffer.of(frame), false, messages), flush);
+            OutboundBuffer answer = OutboundBuffer.of(frame);
+            if (messages == 0) {
+                partBytes += answer.readableBytes();
+            } else if (transport.takesAnswer(partBytes)) {
+                partBytes = 0;
+            } else {
+                answer.release();
+                transport.execute(() -> transport.unread0(state), true);
+                return;
+            }
+            sending(answer.readableBytes());
+            transport.execute(Outgoing.data(transport, state.flow, answer, false, messages), flush);
         }
 
         @Override

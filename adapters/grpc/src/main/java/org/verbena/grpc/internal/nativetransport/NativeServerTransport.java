@@ -23,6 +23,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,6 +56,12 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
 
     private static final int LEAST_RESETS = 200;
 
+    private static final Status UNREAD =
+            Status.RESOURCE_EXHAUSTED.withDescription("too many bytes of answers wait for this client to read them");
+
+    /** How many bytes of answers wait for the clients of all servers of this process. */
+    static final AtomicLong ALL_UNSENT_BYTES = new AtomicLong();
+
     private final NativeServer server;
     private final List<? extends ServerStreamTracer.Factory> tracers;
     private final KeepAliveEnforcer enforcer;
@@ -63,6 +70,9 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
 
     /** Written by the loop before a call begins. */
     private volatile Attributes attributes = Attributes.EMPTY;
+
+    /** How many bytes of answers wait for this client. Any thread. */
+    private final AtomicLong unsentBytes = new AtomicLong();
 
     // Event loop only.
     private @Nullable ServerTransportListener listener;
@@ -211,6 +221,8 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
             refuse0(stream, true, Status.UNAVAILABLE.withDescription("the server is going away"));
         } else if (streams.size() >= settings.maxStreams) {
             refuse0(stream, true, Status.UNAVAILABLE.withDescription("more calls at once than announced"));
+        } else if (!takesAnswer(0)) {
+            refuse0(stream, true, UNREAD);
         } else if (fields.isTooLarge()) {
             refuse0(
                     stream,
@@ -342,6 +354,29 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     }
 
     // ---- calls
+
+    @Override
+    void unsent(int bytes) {
+        unsentBytes.addAndGet(bytes);
+        ALL_UNSENT_BYTES.addAndGet(bytes);
+    }
+
+    /**
+     * Whether one more answer may wait for this client: the first, or as long as those that wait are less than half of
+     * what is still free, so that no client uses up what all share. To stop reading instead would be no cure, since
+     * what the client reads it says by the same connection.
+     *
+     * @param partBytes of the answer itself, which wait already
+     */
+    boolean takesAnswer(long partBytes) {
+        long own = unsentBytes.get() - partBytes;
+        return own <= 0 || own < (settings.maxUnsentBytes - ALL_UNSENT_BYTES.get()) / 2;
+    }
+
+    /** Ends a call whose answer cannot wait. */
+    void unread0(NativeServerStream.State call) {
+        fail0(call, UNREAD);
+    }
 
     void writeHeaders0(NativeServerStream.State call, Metadata headers) {
         if (call.flow.removed) {

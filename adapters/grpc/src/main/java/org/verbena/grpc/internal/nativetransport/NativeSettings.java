@@ -18,9 +18,6 @@ public final class NativeSettings {
     /** DATA of the largest size and some that follow fit, so that a large message waits for nobody. */
     private static final int WINDOW_BYTES = 4 << 20;
 
-    /** How many calls with a full window each a connection may have before their peer has to wait. */
-    private static final int WINDOWS = 4;
-
     /** Calls that a peer may have open at once: more than a program has threads, and a bound on what it costs. */
     private static final int MAX_STREAMS = 10_000;
 
@@ -62,6 +59,9 @@ public final class NativeSettings {
     /** How long its calls may take from then on. Server only. */
     public long maxAgeGraceNanos = NEVER;
 
+    /** How many bytes of answers may wait for the clients of all servers of the process. Server only. */
+    long maxUnsentBytes = Runtime.getRuntime().maxMemory() / 4;
+
     /** How long a client may take to answer GOAWAY. Server only. */
     long goAwayNanos = TimeUnit.SECONDS.toNanos(10);
 
@@ -88,6 +88,7 @@ public final class NativeSettings {
         copy.maxIdleNanos = maxIdleNanos;
         copy.maxAgeNanos = maxAgeNanos;
         copy.maxAgeGraceNanos = maxAgeGraceNanos;
+        copy.maxUnsentBytes = maxUnsentBytes;
         copy.goAwayNanos = goAwayNanos;
         return copy;
     }
@@ -102,14 +103,8 @@ public final class NativeSettings {
         return options;
     }
 
-    /** How much DATA all calls of the peer may send ahead. */
-    int connectionWindowBytes() {
-        return (int) Math.min((long) WINDOWS * windowBytes, Integer.MAX_VALUE);
-    }
-
     /** What this end announces. */
     Settings announced(boolean client) {
-        return new Settings(
-                Frames.VERSION, Frames.VERSION, windowBytes, connectionWindowBytes(), client ? 0 : maxStreams);
+        return new Settings(Frames.VERSION, Frames.VERSION, windowBytes, client ? 0 : maxStreams);
     }
 }

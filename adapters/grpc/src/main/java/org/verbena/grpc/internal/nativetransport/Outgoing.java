@@ -33,7 +33,9 @@ final class Outgoing implements Runnable {
 
     static Outgoing data(
             NativeConnection connection, StreamFlow flow, @Nullable OutboundBuffer buffer, boolean end, int messages) {
-        return new Outgoing(connection, flow, buffer, end, null, messages);
+        Outgoing made = new Outgoing(connection, flow, buffer, end, null, messages);
+        connection.unsent(made.remainingBytes());
+        return made;
     }
 
     static Outgoing trailers(NativeConnection connection, StreamFlow flow, Metadata trailers) {
@@ -45,7 +47,9 @@ final class Outgoing implements Runnable {
         return buffer == null ? 0 : buffer.readableBytes();
     }
 
+    /** Drops what has not been sent. */
     void release() {
+        connection.unsent(-remainingBytes());
         if (buffer != null) {
             buffer.release();
         }

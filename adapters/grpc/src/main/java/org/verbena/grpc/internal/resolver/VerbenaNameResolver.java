@@ -65,10 +65,16 @@ final class VerbenaNameResolver extends NameResolver {
     private void resolve() {
         if (!resolving && listener != null) {
             resolving = true;
-            lookups.execute(() -> {
-                StatusOr<List<EquivalentAddressGroup>> found = lookUp();
-                args.getSynchronizationContext().execute(() -> report(found));
-            });
+            try {
+                lookups.execute(() -> {
+                    StatusOr<List<EquivalentAddressGroup>> found = lookUp();
+                    args.getSynchronizationContext().execute(() -> report(found));
+                });
+            } catch (RuntimeException | Error noThread) { // gRPC asks again later
+                report(StatusOr.fromStatus(Status.UNAVAILABLE
+                        .withDescription("no thread looks up " + servers)
+                        .withCause(noThread)));
+            }
         }
     }
 
@@ -87,7 +93,7 @@ final class VerbenaNameResolver extends NameResolver {
 
     private StatusOr<List<EquivalentAddressGroup>> lookUp() {
         List<EquivalentAddressGroup> found = new ArrayList<>();
-        Exception failure = null;
+        Throwable failure = null;
         for (InetSocketAddress server : servers) {
             try {
                 List<SocketAddress> addresses = new ArrayList<>();
@@ -99,7 +105,7 @@ final class VerbenaNameResolver extends NameResolver {
                         Attributes.newBuilder()
                                 .set(EquivalentAddressGroup.ATTR_AUTHORITY_OVERRIDE, authority(server))
                                 .build()));
-            } catch (UnknownHostException | RuntimeException unknown) { // the latter from a resolver of the program's
+            } catch (UnknownHostException | RuntimeException | Error unknown) { // also from a resolver of the program's
                 failure = unknown;
             }
         }

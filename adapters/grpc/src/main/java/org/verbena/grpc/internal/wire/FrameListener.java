@@ -26,7 +26,7 @@ public interface FrameListener {
     /** A call ends at once. */
     void onReset(int stream, boolean notProcessed, int status, String text) throws ProtocolViolation;
 
-    /** Credit; stream 0 stands for the connection. */
+    /** Credit. */
     void onWindow(int stream, int bytes) throws ProtocolViolation;
 
     /** The peer opens or takes no more calls. */

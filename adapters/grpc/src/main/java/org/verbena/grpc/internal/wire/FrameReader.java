@@ -48,8 +48,7 @@ public final class FrameReader {
     private void deliver(int kind, int flags, int stream, int length, ByteBuf from, FrameListener to)
             throws ProtocolViolation {
         boolean flagged = (flags & 1) != 0; // the same bit in all kinds that have a flag; others are ignored
-        boolean ofConnection =
-                kind == Frames.SETTINGS || kind == Frames.GOAWAY || kind == Frames.PING || kind == Frames.WINDOW;
+        boolean ofConnection = kind == Frames.SETTINGS || kind == Frames.GOAWAY || kind == Frames.PING;
         check(ofConnection ? stream >= 0 : stream > 0, "a frame for a stream that cannot be");
         switch (kind) {
             case Frames.SETTINGS -> {
@@ -100,11 +99,9 @@ public final class FrameReader {
         int lowest = from.readUnsignedByte();
         int highest = from.readUnsignedByte();
         from.skipBytes(Short.BYTES);
-        Settings settings = new Settings(lowest, highest, from.readInt(), from.readInt(), from.readInt());
+        Settings settings = new Settings(lowest, highest, from.readInt(), from.readInt());
         check(
-                settings.streamWindowBytes() >= Frames.MIN_WINDOW_BYTES
-                        && settings.connectionWindowBytes() >= Frames.MIN_WINDOW_BYTES
-                        && settings.maxStreams() >= 0,
+                settings.streamWindowBytes() >= Frames.MIN_WINDOW_BYTES && settings.maxStreams() >= 0,
                 "SETTINGS out of range");
         check(
                 lowest <= Frames.VERSION && highest >= Frames.VERSION,

@@ -57,7 +57,7 @@ public final class Frames {
     /** RESET: the call has not begun, so it may be made again. */
     static final int NOT_PROCESSED = 1;
 
-    static final int SETTINGS_BYTES = 20;
+    static final int SETTINGS_BYTES = 16;
     static final int GOAWAY_BYTES = 5;
 
     /** The longest text of a RESET or GOAWAY. */
@@ -79,7 +79,6 @@ public final class Frames {
                 .writeByte(settings.highestVersion())
                 .writeShort(0)
                 .writeInt(settings.streamWindowBytes())
-                .writeInt(settings.connectionWindowBytes())
                 .writeInt(settings.maxStreams());
     }
 
@@ -104,7 +103,7 @@ public final class Frames {
         header(into, DATA, end ? END : 0, stream, lengthBytes);
     }
 
-    /** How much of the windows a DATA takes, which has a payload of so many bytes. */
+    /** How much of its call's window a DATA takes, which has a payload of so many bytes. */
     public static int charge(int lengthBytes) {
         return lengthBytes == 0 ? 0 : Math.max(lengthBytes, LEAST_CHARGE_BYTES);
     }

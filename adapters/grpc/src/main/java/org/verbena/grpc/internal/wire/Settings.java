@@ -6,8 +6,6 @@ package org.verbena.grpc.internal.wire;
  * @param lowestVersion of the wire that it speaks
  * @param highestVersion of the wire that it speaks
  * @param streamWindowBytes how much DATA each of the peer's calls may send before it gets WINDOW
- * @param connectionWindowBytes the same for all calls of the connection together
  * @param maxStreams how many calls the peer may have open at once
  */
-public record Settings(
-        int lowestVersion, int highestVersion, int streamWindowBytes, int connectionWindowBytes, int maxStreams) {}
+public record Settings(int lowestVersion, int highestVersion, int streamWindowBytes, int maxStreams) {}

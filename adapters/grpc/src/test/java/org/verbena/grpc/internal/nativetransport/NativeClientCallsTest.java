@@ -48,7 +48,7 @@ class NativeClientCallsTest {
     /** Programs cancel what belongs together when one of it fails. */
     @Test
     void aCallThatIsCancelledAsItsSiblingEndsCountsOnce() throws Exception {
-        Served served = harness.serve(listener, new Settings(1, 1, 1 << 20, 1 << 20, 10));
+        Served served = harness.serve(listener, new Settings(1, 1, 1 << 20, 10));
         await("the client is ready", listener.ready);
         OfCall stays = new OfCall();
         open(served.client(), stays, new Metadata());
@@ -111,7 +111,7 @@ class NativeClientCallsTest {
     /** The client's own calls are no answers to what a server asks. */
     @Test
     void aClientMayCancelAnyNumberOfCallsWhileItsServerDoesNotRead() throws Exception {
-        Served served = harness.serve(listener, new Settings(1, 1, 1 << 30, 1 << 30, 10));
+        Served served = harness.serve(listener, new Settings(1, 1, 1 << 30, 10));
         await("the client is ready", listener.ready);
         served.server().channel.config().setAutoRead(false);
         NativeClientTransport client = served.client();

@@ -42,10 +42,10 @@ import org.verbena.transport.spi.Patience;
 class NativeHostilePeerTest {
     private static final int WINDOW_BYTES = 10_000;
     private static final int MAX_STREAMS = 20;
-    private static final Settings SETTINGS = new Settings(1, 1, 1 << 20, 4 << 20, 100);
+    private static final Settings SETTINGS = new Settings(1, 1, 1 << 20, 100);
 
     private NativeTransportHarness harness;
-    private final FieldWriter fieldWriter = new FieldWriter();
+    private FieldWriter fieldWriter = new FieldWriter(); // of a connection
 
     /** The last connection that {@link #begun} made, at the server. */
     private OfConnection last;
@@ -216,23 +216,12 @@ class NativeHostilePeerTest {
     }
 
     @Test
-    void moreDataThanTheConnectionsCredit() throws Exception {
-        isCutOff(into -> {
-            for (int stream = 1; stream <= 5; stream++) {
-                headers(into, stream, false);
-                Frames.data(into, stream, false, WINDOW_BYTES);
-                into.writeZero(WINDOW_BYTES);
-            }
-        });
-    }
-
-    @Test
     void moreCreditThanThereCanBe() throws Exception {
         isCutOff(into -> {
             headers(into, 1, false);
             Frames.window(into, 1, Integer.MAX_VALUE);
         });
-        isCutOff(into -> Frames.window(into, 0, Integer.MAX_VALUE));
+        isCutOff(into -> Frames.window(into, 0, 5));
     }
 
     @Test
@@ -413,28 +402,102 @@ class NativeHostilePeerTest {
         isCutOffWithoutReading((into, stream) -> Frames.reset(into, stream, false, 1, ""));
     }
 
-    /** Answers to calls that were cancelled wait for no credit. */
+    /** Answers to calls that were cancelled do not wait for the channel. */
     @Test
     void cancelledCallsLeaveTheTurns() throws Exception {
         Peer peer = harness.peer();
-        peer.send(into -> Frames.settings(into, new Settings(1, 1, 1 << 20, 1024, 100)));
+        peer.channel.config().setAutoRead(false);
+        peer.send(into -> Frames.settings(into, new Settings(1, 1, 1 << 30, 100)));
         OfConnection connection = harness.connection();
-        int calls = 100;
-        for (int stream = 1; stream <= calls; stream++) {
+        NativeServerTransport transport = (NativeServerTransport) connection.transport;
+        peer.send(into -> headers(into, 1, true));
+        OfServed first = connection.call();
+        first.stream.writeHeaders(new Metadata(), false);
+        do { // until the channel takes no more
+            first.stream.writeMessage(NativeTransportHarness.message(new byte[100_000]));
+            first.stream.flush();
+        } while (transport.loop().submit(transport.turns::waiting0).get() == 0);
+        for (int stream = 2; stream <= 100; stream++) {
             int now = stream;
             peer.send(into -> headers(into, now, true));
             OfServed call = connection.call();
             call.stream.writeHeaders(new Metadata(), false);
             call.stream.writeMessage(NativeTransportHarness.message(new byte[2000]));
             call.stream.flush();
-            if (stream > 1) {
-                peer.send(into -> Frames.reset(into, now, false, Status.Code.CANCELLED.value(), ""));
-                assertThat(call.closedWith()).isEqualTo(Status.Code.CANCELLED);
-            }
+            peer.send(into -> Frames.reset(into, now, false, Status.Code.CANCELLED.value(), ""));
+            assertThat(call.closedWith()).isEqualTo(Status.Code.CANCELLED);
         }
-        NativeServerTransport transport = (NativeServerTransport) connection.transport;
         assertThat(transport.loop().submit(transport.turns::waiting0).get()).isEqualTo(1);
         peer.channel.close().sync();
+    }
+
+    /** A client that asks for much and gives no credit costs the server no more than its bound. */
+    @Test
+    void answersThatAreNotReadAreBounded() throws Exception {
+        harness.close();
+        int bound = 4 << 20;
+        int answer = 100_000;
+        harness = new NativeTransportHarness("soft", settings -> settings.maxUnsentBytes = bound);
+        harness.server.onCall = call -> {
+            call.stream.writeHeaders(new Metadata(), false);
+            call.stream.writeMessage(NativeTransportHarness.message(new byte[answer]));
+            call.stream.flush();
+            call.stream.close(Status.OK, new Metadata());
+        };
+        assertThat(NativeServerTransport.ALL_UNSENT_BYTES).hasValue(0);
+        List<Peer> hostile = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            Peer peer = harness.peer();
+            fieldWriter = new FieldWriter();
+            hostile.add(peer);
+            peer.send(into -> Frames.settings(into, new Settings(1, 1, 1024, 100)));
+            harness.connection();
+            int calls = 200;
+            for (int stream = 1; stream <= calls; stream++) {
+                int now = stream;
+                peer.send(into -> headers(into, now, true));
+            }
+            awaitFrame(peer, "RESET " + calls + " not processed");
+            assertThat(NativeServerTransport.ALL_UNSENT_BYTES.get()).isBetween((long) answer, bound - (long) answer);
+        }
+        fieldWriter = new FieldWriter();
+        Peer reader = begun(); // the others leave it its share, without which the first answer would be the last
+        for (int stream = 1; stream <= 200; stream++) {
+            int now = stream;
+            reader.send(into -> headers(into, now, true));
+            awaitFrame(reader, "TRAILERS " + stream);
+        }
+        Peer again = hostile.getLast(); // nothing has changed since its first refused call but what it reads now
+        again.send(into -> Frames.window(into, 1, 1 << 20));
+        awaitFrame(again, "TRAILERS 1");
+        again.send(into -> headers(into, 201, true));
+        awaitFrame(again, "HEADERS 201");
+        hostile.forEach(peer -> peer.channel.close());
+        Patience.until("nothing waits", () -> NativeServerTransport.ALL_UNSENT_BYTES.get() == 0);
+        harness.server.onCall = call -> {};
+        reader.channel.close().sync();
+    }
+
+    /** A call that sends on although its client gives no credit ends. */
+    @Test
+    void aStreamThatIsNotReadIsBounded() throws Exception {
+        harness.close();
+        int bound = 4 << 20;
+        harness = new NativeTransportHarness("soft", settings -> settings.maxUnsentBytes = bound);
+        Peer peer = harness.peer();
+        peer.send(into -> Frames.settings(into, new Settings(1, 1, 1024, 100)));
+        peer.send(into -> headers(into, 1, true));
+        OfServed call = harness.connection().call();
+        call.stream.writeHeaders(new Metadata(), false);
+        while (call.closed.isEmpty()) {
+            call.stream.writeMessage(NativeTransportHarness.message(new byte[100_000]));
+            call.stream.flush();
+            assertThat(NativeServerTransport.ALL_UNSENT_BYTES.get()).isLessThan(bound);
+        }
+        assertThat(call.closedWith()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
+        awaitFrame(peer, "TRAILERS 1");
+        peer.channel.close().sync();
+        Patience.until("nothing waits", () -> NativeServerTransport.ALL_UNSENT_BYTES.get() == 0);
     }
 
     @Test

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The bytes of the native transport, and a decoder that is fed anything. */
 class NativeWireTest {
     private static final int MAX_FIELDS_BYTES = 8192;
-    private static final Settings SETTINGS = new Settings(1, 1, 1 << 20, 4 << 20, 100);
+    private static final Settings SETTINGS = new Settings(1, 1, 1 << 20, 100);
 
     /** How many inputs the decoder gets; a soak sets more. */
     private static final int EXECUTIONS = Integer.getInteger("verbena.fuzz.executions", 200_000);
@@ -119,7 +119,7 @@ class NativeWireTest {
             into.writeBytes(new byte[3]);
             Frames.data(into, 1, true, 0);
             Frames.reset(into, 1, true, 14, "why");
-            Frames.window(into, 0, 17);
+            Frames.window(into, 1, 17);
             Frames.goAway(into, 9, GoAwayReason.TOO_MANY_PINGS, "text");
             Frames.ping(into, true, -5);
             int begin = Frames.beginFields(into, true, 1, true);
@@ -133,7 +133,7 @@ class NativeWireTest {
                         "DATA 1 false 3",
                         "DATA 1 true 0",
                         "RESET 1 true 14 why",
-                        "WINDOW 0 17",
+                        "WINDOW 1 17",
                         "GOAWAY 9 TOO_MANY_PINGS text",
                         "PING true -5",
                         "TRAILERS 1 null null grpc-status=0");
@@ -240,13 +240,13 @@ class NativeWireTest {
 
     @Test
     void anotherVersionIsRefused() {
-        violates(into -> Frames.settings(into, new Settings(2, 3, 1 << 20, 1 << 20, 1)));
-        violates(into -> Frames.settings(into, new Settings(0, 0, 1 << 20, 1 << 20, 1)));
+        violates(into -> Frames.settings(into, new Settings(2, 3, 1 << 20, 1)));
+        violates(into -> Frames.settings(into, new Settings(0, 0, 1 << 20, 1)));
     }
 
     @Test
     void aLaterVersionThatKnowsThisOneIsTaken() throws Exception {
-        read(into -> Frames.settings(into, new Settings(1, 7, 1 << 20, 1 << 20, 1)));
+        read(into -> Frames.settings(into, new Settings(1, 7, 1 << 20, 1)));
     }
 
     @Test
