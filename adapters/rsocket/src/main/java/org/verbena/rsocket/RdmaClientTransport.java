@@ -81,7 +81,7 @@ public final class RdmaClientTransport implements ClientTransport {
      * @return the transport
      */
     public static RdmaClientTransport create(InetSocketAddress address) {
-        return create(address, SharedLoops.INSTANCE);
+        return create(address, SharedLoops.get());
     }
 
     /**

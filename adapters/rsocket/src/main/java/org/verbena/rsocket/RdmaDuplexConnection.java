@@ -97,6 +97,9 @@ final class RdmaDuplexConnection extends ChannelInboundHandlerAdapter implements
                 channel.eventLoop().execute(write);
             } catch (RejectedExecutionException ended) {
                 discard(); // the loop has closed the channel
+            } catch (Throwable failure) {
+                writing.set(false); // the next frame tries again
+                throw failure;
             }
         }
     }

@@ -87,7 +87,7 @@ public final class RdmaServerTransport implements ServerTransport<RdmaServerTran
      * @return the transport
      */
     public static RdmaServerTransport create(InetSocketAddress address) {
-        return create(address, SharedLoops.INSTANCE);
+        return create(address, SharedLoops.get());
     }
 
     /**

@@ -41,10 +41,19 @@ public final class RdmaServerSocketFactory extends ServerSocketFactory {
         this.group = group;
     }
 
+    /**
+     * Makes a factory as the constructor without loops does, for libraries that take the name of a class.
+     *
+     * @return a new one
+     */
+    public static ServerSocketFactory getDefault() {
+        return new RdmaServerSocketFactory();
+    }
+
     /** Makes a server socket that is not bound yet. */
     @Override
     public ServerSocket createServerSocket() {
-        return new RdmaServerSocket(new RdmaServerSocketImpl(group == null ? SharedLoops.INSTANCE : group));
+        return new RdmaServerSocket(new RdmaServerSocketImpl(group == null ? SharedLoops.get() : group));
     }
 
     /**
@@ -84,7 +93,7 @@ public final class RdmaServerSocketFactory extends ServerSocketFactory {
         try {
             server.bind(new InetSocketAddress(ifAddress, port), backlog);
             return server;
-        } catch (IOException | RuntimeException cause) {
+        } catch (Throwable cause) {
             server.close();
             throw cause;
         }

@@ -58,10 +58,19 @@ public final class RdmaSocketFactory extends SocketFactory {
         this.group = group;
     }
 
+    /**
+     * Makes a factory as the constructor without loops does, for libraries that take the name of a class.
+     *
+     * @return a new one
+     */
+    public static SocketFactory getDefault() {
+        return new RdmaSocketFactory();
+    }
+
     /** Makes a socket that is not connected yet. */
     @Override
     public Socket createSocket() throws SocketException {
-        return new RdmaSocket(new RdmaSocketImpl(group == null ? SharedLoops.INSTANCE : group));
+        return new RdmaSocket(new RdmaSocketImpl(group == null ? SharedLoops.get() : group));
     }
 
     /**
@@ -124,7 +133,7 @@ public final class RdmaSocketFactory extends SocketFactory {
             }
             socket.connect(to);
             return socket;
-        } catch (IOException | RuntimeException cause) {
+        } catch (Throwable cause) {
             try {
                 socket.close();
             } catch (IOException besides) {

@@ -1,6 +1,7 @@
 package org.verbena.sockets;
 
 import io.netty.util.concurrent.DefaultThreadFactory;
+import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
@@ -11,11 +12,19 @@ import org.verbena.transport.provider.ProviderSet;
  * fail.
  */
 final class SharedLoops {
-    static final RdmaEventLoopGroup INSTANCE = new RdmaEventLoopGroup(
-            ProviderSet.choose(ProviderChoice.configured(), null),
-            0,
-            new DefaultThreadFactory("verbena-sockets", true),
-            CompletionLoopOptions.DEFAULTS);
+    private static @Nullable RdmaEventLoopGroup made;
 
     private SharedLoops() {}
+
+    /** Makes them again if that has failed: by a static initializer it would have failed for ever. */
+    static synchronized RdmaEventLoopGroup get() {
+        if (made == null) {
+            made = new RdmaEventLoopGroup(
+                    ProviderSet.choose(ProviderChoice.configured(), null),
+                    0,
+                    new DefaultThreadFactory("verbena-sockets", true),
+                    CompletionLoopOptions.DEFAULTS);
+        }
+        return made;
+    }
 }

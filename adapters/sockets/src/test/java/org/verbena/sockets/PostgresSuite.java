@@ -71,7 +71,7 @@ public abstract class PostgresSuite {
                 }
                 timesOut(connection);
             }
-            assertThat(SharedLoops.INSTANCE.provider().name()).isEqualTo(provider());
+            assertThat(SharedLoops.get().provider().name()).isEqualTo(provider());
         }
     }
 

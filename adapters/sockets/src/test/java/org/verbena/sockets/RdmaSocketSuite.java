@@ -21,6 +21,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
 
 /** The suite on sockets over RDMA, and tests of their own features. */
@@ -82,6 +83,26 @@ public abstract class RdmaSocketSuite extends SocketSuite {
                 }
             }
             assertThat(refused).isEqualTo(1);
+        }
+    }
+
+    /** Loops that could not be made once can be made later. */
+    @Test
+    void aFactoryWithoutLoopsRecovers() throws Exception {
+        String before = System.setProperty(ProviderChoice.PROPERTY, "none-of-them");
+        try {
+            failure(() -> RdmaSocketFactory.getDefault().createSocket());
+        } finally {
+            System.clearProperty(ProviderChoice.PROPERTY);
+            if (before != null) {
+                System.setProperty(ProviderChoice.PROPERTY, before);
+            }
+        }
+        try (Socket socket = RdmaSocketFactory.getDefault().createSocket()) {
+            assertThat(socket).isInstanceOf(RdmaSocket.class);
+        }
+        try (ServerSocket server = RdmaServerSocketFactory.getDefault().createServerSocket()) {
+            assertThat(server).isInstanceOf(RdmaServerSocket.class);
         }
     }
 
