@@ -38,7 +38,7 @@ public final class Main extends RootCommand {
 
     private static Map<String, List<String>> groups() {
         Map<String, List<String>> groups = new LinkedHashMap<>();
-        groups.put("To begin with", List.of("demo", "devices", "doctor", "perf", "stat", "completion"));
+        groups.put("To begin with", List.of("demo", "devices", "doctor", "perf", "stat", "relay", "completion"));
         groups.putAll(Samples.GROUPS);
         groups.put(
                 "The raw bindings",
@@ -101,6 +101,7 @@ public final class Main extends RootCommand {
             case "doctor" -> DoctorCommand.class;
             case "perf" -> Perf.class;
             case "stat" -> Stat.class;
+            case "relay" -> Relay.class;
             case "completion" -> Completion.class;
             case "rping" -> Rping.class;
             case "pingpong" -> PingPong.class;

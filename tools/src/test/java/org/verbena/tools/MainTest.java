@@ -194,6 +194,11 @@ class MainTest {
                 "echo-server --spin -1",
                 "table-client --window 0",
                 "table-server --row-size 7",
+                "relay",
+                "relay --to localhost",
+                "relay --to localhost:0",
+                "relay --to :5432",
+                "relay --listen 65536 --to localhost:5432",
             })
     void refusesWrongUsageWithTwo(String line) {
         Answer answer = run(line.split(" "));

@@ -11,6 +11,15 @@ public final class ServerSignals {
      * devices, and the peers see the disconnect.
      */
     public static void endWithZero() {
+        endWithZero(() -> {});
+    }
+
+    /**
+     * The same, when the given task has run.
+     *
+     * @param drain ends what is under way, within a time of its own
+     */
+    public static void endWithZero(Runnable drain) {
         Thread main = Thread.currentThread();
         Runtime.getRuntime()
                 .addShutdownHook(new Thread(
@@ -22,8 +31,12 @@ public final class ServerSignals {
                                     return;
                                 }
                             }
-                            StatFile.removeOwn();
-                            Runtime.getRuntime().halt(0);
+                            try {
+                                drain.run();
+                            } finally {
+                                StatFile.removeOwn();
+                                Runtime.getRuntime().halt(0);
+                            }
                         },
                         "signal"));
     }
