@@ -11,8 +11,9 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import org.jgroups.BytesMessage;
@@ -24,12 +25,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.spi.Patience;
 
 /** Members that prove a key, and members on different providers. */
 @Timeout(120)
 class MemberOptionsTest {
     private static final byte[] HELLO = {1, 2, 3};
-    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final List<Member> open = new ArrayList<>();
 
@@ -75,7 +76,13 @@ class MemberOptionsTest {
         Member second = join(place, 1, transport -> {
             transport.setPeerAddrReadTimeout(1).setSockConnTimeout(1);
             // As a garbage collection would, while the other connects.
-            first.transport().started().loops.forEach(loop -> loop.execute(() -> LockSupport.parkNanos(PAUSE_NANOS)));
+            CountDownLatch over = new CountDownLatch(1);
+            first.transport()
+                    .started()
+                    .loops
+                    .forEach(loop ->
+                            loop.execute(() -> Patience.until("the pause is over", () -> over.getCount() == 0)));
+            CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS).execute(over::countDown);
         });
         assertThat(second.views().getFirst().size())
                 .as("members in its first view")
