@@ -256,7 +256,20 @@ final class Connection extends ChannelInboundHandlerAdapter {
                 channel.eventLoop().execute(resumeReading);
             } catch (RejectedExecutionException ended) {
                 // Nothing more arrives. What has arrived can still be read.
+            } catch (Throwable failure) {
+                pauseAgain();
+                throw failure;
             }
+        }
+    }
+
+    /** The loop could not be asked to resume: the next read asks again. */
+    private void pauseAgain() {
+        state.lock();
+        try {
+            readingPaused = true;
+        } finally {
+            state.unlock();
         }
     }
 
@@ -427,7 +440,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
         ByteBuf bytes = (ByteBuf) message;
-        boolean pause = false;
+        boolean pause;
         state.lock();
         try {
             if (closed || inputShutdown || !bytes.isReadable()) {
@@ -436,10 +449,8 @@ final class Connection extends ChannelInboundHandlerAdapter {
             }
             inbound.add(bytes);
             inboundBytes += bytes.readableBytes();
-            if (inboundBytes >= MAX_QUEUED_BYTES && !readingPaused) {
-                readingPaused = true;
-                pause = true;
-            }
+            pause = inboundBytes >= MAX_QUEUED_BYTES;
+            readingPaused |= pause;
             readable.signal();
         } finally {
             state.unlock();
