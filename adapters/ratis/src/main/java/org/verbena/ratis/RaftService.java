@@ -122,7 +122,16 @@ final class RaftService {
             return submit(request);
         }
         return RequestOrder.of(exchange.channel(), request, this::submit, waitingLimit)
-                .receive(request, action -> exchange.onCancel(() -> VIRTUAL.execute(action)));
+                .receive(request, action -> exchange.onCancel(() -> onThreadOrHere(action)));
+    }
+
+    /** What waits must end even if no thread can be started for it. */
+    private static void onThreadOrHere(Runnable action) {
+        try {
+            VIRTUAL.execute(action);
+        } catch (Error noThread) {
+            action.run();
+        }
     }
 
     private CompletableFuture<RaftClientReply> submit(RaftClientRequest request) {
