@@ -28,7 +28,7 @@ final class ConnectionLoop {
      * The delay before another attempt: what was missing may be available again, and one line a second does not flood
      * the log.
      */
-    private static final long WATCH_RETRY_MILLIS = 1_000;
+    private static final long RETRY_MILLIS = 1_000;
 
     private static final int CLOSE_SECONDS = 5;
 
@@ -105,9 +105,9 @@ final class ConnectionLoop {
                 LOG.warn(
                         "The asynchronous events of {} cannot be taken; next try in {} ms",
                         device.name(),
-                        WATCH_RETRY_MILLIS,
+                        RETRY_MILLIS,
                         refused);
-                loop.schedule(() -> watch(device), WATCH_RETRY_MILLIS, TimeUnit.MILLISECONDS);
+                loop.schedule(() -> watch(device), RETRY_MILLIS, TimeUnit.MILLISECONDS);
             }
         });
     }
@@ -155,8 +155,13 @@ final class ConnectionLoop {
      * channel (core/ucma.c, ucma_migrate_id).
      */
     private void takeMoved() {
-        if (handler.takeConnectionEvents(channel)) {
-            loop.execute(this::takeMoved);
+        try {
+            if (handler.takeConnectionEvents(channel)) {
+                loop.execute(this::takeMoved);
+            }
+        } catch (RuntimeException refused) {
+            LOG.warn("Events that came with an id cannot be taken; next try in {} ms", RETRY_MILLIS, refused);
+            loop.schedule(this::takeMoved, RETRY_MILLIS, TimeUnit.MILLISECONDS);
         }
     }
 
