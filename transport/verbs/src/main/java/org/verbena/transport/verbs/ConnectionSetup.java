@@ -593,7 +593,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 LOG.warn("The id of {} could not be destroyed", endpoint, refused);
             }
         }
-        if (ownChannel != null && !isConnecting && !isResolving) {
+        if (ownChannel != null) {
             execute(this::leaveOwnChannel); // this may be within an event of it
         }
     }
