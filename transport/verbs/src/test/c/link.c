@@ -1,12 +1,13 @@
 /*
  * Part of stub_rdma.c: queue pairs of this process that reach each other, after stub_link(1). What is posted is done at once, in the order
- * in which it was posted, by the thread that posts it or, where it waits for a receive, by the one that posts that.
+ * in which it was posted, by the thread that posts it or, where it waits for a receive, by the one that posts that; or later, by the
+ * device's own thread (stub_quirk).
  *
  * Checked as adapters check it: keys, bounds and rights of regions and windows on both sides, the protection domain, lengths, and that a
  * receive is there. A refused operation ends both queue pairs. On InfiniBand and RoCE its completion says why; on iWARP a send or a write
  * is done when TCP has it, and what the peer refuses flushes the rest.
  *
- * Left out: time and loss (so no retries run out: what a peer that has ended does not answer waits for the end of its sender), the order of
+ * Left out: loss (so no retries run out: what a peer that has ended does not answer waits for the end of its sender), the order of
  * the bytes of one transfer, MTUs and packets, the limits of reads under way, and sends with invalidate, which the provider does not post.
  */
 

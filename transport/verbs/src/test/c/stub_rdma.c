@@ -12,7 +12,8 @@
  * that it is an ideal RoCE device.
  *
  * After stub_link, connects reach who listens in this process or are refused, and work is done between the queue pairs of both ends: see
- * link.c. With LINKED defined (bench/src/main/c/linked_rdma.c), sends are carried without the stub's checks and locks.
+ * link.c. stub_quirk makes the device late, forgetful and unreliable. With LINKED defined (bench/src/main/c/linked_rdma.c), sends are
+ * carried without the stub's checks and locks.
  *
  * It also stands in for the C library where the provider waits: eventfd, epoll and sockets are the kernel's, counted, and can be told to fail.
  */
@@ -30,6 +31,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -66,6 +68,60 @@ static int kernel_polls, kernel_posts, binds, invalidations, locked_doorbells, s
 /* The function of one device, "ibv_create_qp:stub0", that blocks until stub_unblock; empty for none. */
 static char block[64];
 
+/*
+ * Quirks: how many of a thousand chances each one takes, from stub_quirk on. work, flush: what is posted, or flushed, is done by the
+ * device's own thread, later. slow: a command takes 100 ms. late, twice, lost: a completion event comes up to 20 ms later, again, never.
+ * cm-late, cm-twice: the same of rdma_cm's. fail: a call fails. break: a queue pair fails, each 200 us.
+ */
+enum { WORK, FLUSH, SLOW, LATE, TWICE_TOLD, LOST, CM_LATE, CM_TWICE, FAIL, BREAK, QUIRKS };
+static const char *quirk_names[] = { "work", "flush", "slow", "late", "twice", "lost", "cm-late", "cm-twice", "fail", "break" };
+static int quirks[QUIRKS], indulged[QUIRKS];
+static uint64_t chances = 1;
+
+static unsigned draw(void) /* xorshift64, George Marsaglia */
+{
+	chances ^= chances << 13;
+	chances ^= chances >> 7;
+	chances ^= chances << 17;
+	return chances >> 33;
+}
+
+static int chance(int quirk)
+{
+	int is = quirks[quirk] && (int) (draw() % 1000) < quirks[quirk];
+
+	indulged[quirk] += is;
+	return is;
+}
+
+static int is_one_of(const char *function, const char *const *names)
+{
+	for (; *names; names++)
+		if (!strcmp(*names, function))
+			return 1;
+	return 0;
+}
+
+/* What a quirk makes of a call. Under the lock, which a slow command does not keep. */
+static int quirky(const char *function)
+{
+	static const char *const slow[] = { "ibv_reg_mr", "ibv_modify_qp", "ibv_create_qp", "ibv_create_cq", "ibv_destroy_qp", NULL };
+	static const char *const fragile[] = { "ibv_reg_mr", "ibv_modify_qp", "ibv_create_qp", "ibv_create_cq", "rdma_create_id",
+		"rdma_create_event_channel", "rdma_resolve_addr", "rdma_resolve_route", "rdma_connect", "rdma_accept", "rdma_migrate_id",
+		"post_send", "post_recv", NULL };
+	static const int errors[] = { ENOMEM, EAGAIN, EINVAL, EIO };
+
+	if (is_one_of(function, slow) && chance(SLOW)) {
+		pthread_mutex_unlock(&lock);
+		usleep(100000);
+		pthread_mutex_lock(&lock);
+	}
+	if (!is_one_of(function, fragile) || !chance(FAIL))
+		return 0;
+	failed++;
+	return errors[draw() % 4];
+}
+
 static int failing(const char *function, const char *device)
 {
 	char both[128];
@@ -93,7 +149,7 @@ static int failing(const char *function, const char *device)
 			failed++;
 			return failures[i].error;
 		}
-	return 0;
+	return quirky(function);
 }
 
 /* Fails so many times, after so many calls that go well. */
@@ -435,6 +491,44 @@ static struct stub_qp *qp_of(uint32_t number) { return qps[number % MAX_QPS]; }
 EXPORT void stub_lose_event(int after) { LOCKED(lost_event = after); }
 EXPORT int stub_lost_event(void) { return lost_event < 0; }
 
+/* Events that come later: of a completion queue, or of rdma_cm in order of their ids. */
+#define LATER 1024
+static struct { uint64_t due; struct ibv_cq *cq; struct rdma_cm_event *event; } later[LATER];
+static int later_count;
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000ull + time.tv_nsec / 1000;
+}
+
+static void put_off(struct ibv_cq *cq, struct rdma_cm_event *event)
+{
+	if (later_count == LATER)
+		abort();
+	later[later_count].due = now() + draw() % 20000;
+	later[later_count].cq = cq;
+	later[later_count++].event = event;
+}
+
+static int is_put_off(struct rdma_cm_id *id)
+{
+	for (int i = 0; i < later_count; i++)
+		if (later[i].event && later[i].event->id == id)
+			return 1;
+	return 0;
+}
+
+static void drop_later(int i) { memmove(&later[i], &later[i + 1], (--later_count - i) * sizeof(*later)); }
+
+static void tell_of(struct ibv_cq *cq)
+{
+	if (write(((struct stub_channel *) cq->channel)->write_fd, &cq, sizeof(cq)) != sizeof(cq))
+		abort();
+}
+
 static void push(struct ibv_cq *ibcq, struct ibv_wc wc)
 {
 	struct stub_cq *cq = (struct stub_cq *) ibcq;
@@ -446,8 +540,15 @@ static void push(struct ibv_cq *ibcq, struct ibv_wc wc)
 		cq->armed = 0;
 		if (lost_event >= 0 && lost_event-- == 0)
 			return;
-		if (write(((struct stub_channel *) cq->base.channel)->write_fd, &ibcq, sizeof(ibcq)) != sizeof(ibcq))
-			abort();
+		if (chance(LOST))
+			return;
+		if (chance(LATE)) {
+			put_off(ibcq, NULL);
+			return;
+		}
+		tell_of(ibcq);
+		if (chance(TWICE_TOLD))
+			tell_of(ibcq);
 	}
 }
 
@@ -543,7 +644,7 @@ static void flush(struct stub_qp *qp)
 static void to_error(struct stub_qp *qp)
 {
 	qp->in_error = 1;
-	if (!hold_flushes)
+	if (!hold_flushes && !chance(FLUSH))
 		flush(qp);
 }
 
@@ -623,6 +724,8 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 		qp->sends.ring[qp->sends.tail++ % DEPTH] = work;
 		if (qp->in_error && !hold_flushes)
 			complete_first(qp, &qp->sends, ibqp->send_cq, IBV_WC_WR_FLUSH_ERR, 0);
+		else if (linked && ibqp->qp_type == IBV_QPT_RC && chance(WORK))
+			continue; /* by the device's thread */
 		else if (linked && ibqp->qp_type == IBV_QPT_RC)
 			carry(qp);
 		else if (!hold_sends)
@@ -1215,12 +1318,30 @@ EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	DONE(error);
 }
 
+/* What nobody has read yet of a queue is gone with it: core/uverbs_main.c, ib_uverbs_release_ucq. */
+static void forget_events(struct ibv_cq *cq)
+{
+	struct ibv_cq *others[256], *each;
+	struct pollfd ready = { .fd = cq->channel ? cq->channel->fd : -1, .events = POLLIN };
+	int count = 0;
+
+	for (int i = later_count - 1; i >= 0; i--)
+		if (later[i].cq == cq)
+			drop_later(i);
+	while (count < 256 && poll(&ready, 1, 0) == 1 && read(ready.fd, &each, sizeof(each)) == sizeof(each))
+		if (each != cq)
+			others[count++] = each;
+	for (int i = 0; i < count; i++)
+		tell_of(others[i]);
+}
+
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	pthread_mutex_lock(&lock);
 	FAIL_ERRNO(name_of(cq->context));
 	if (((struct stub_cq *) cq)->events) /* libibverbs waits for ever here */
 		DONE(EDEADLK);
+	forget_events(cq);
 	UNMAKE(stub_cq, cq);
 }
 
@@ -1288,6 +1409,8 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 	qp->base.recv_cq = attr->recv_cq;
 	qp->base.srq = attr->srq;
 	qp->base.qp_type = attr->qp_type;
+	while (qps[next_number % MAX_QPS])
+		next_number++;
 	qp->base.qp_num = next_number++;
 	qps[qp->base.qp_num % MAX_QPS] = qp;
 	DONE(&qp->base);
@@ -1381,6 +1504,12 @@ struct stub_events { struct rdma_event_channel base; int write_fd; struct rdma_c
 /* An event, with room for what the peer said. */
 struct stub_event { struct rdma_cm_event base; unsigned char data[256]; };
 
+static void tell_event(struct rdma_cm_event *event)
+{
+	if (write(((struct stub_events *) event->id->channel)->write_fd, &event, sizeof(event)) != sizeof(event))
+		abort();
+}
+
 static void say(struct rdma_cm_id *id, struct rdma_cm_id *listener, int type, int status, struct rdma_conn_param *said, int padded)
 {
 	if (type == hold_events)
@@ -1407,8 +1536,19 @@ static void say(struct rdma_cm_id *id, struct rdma_cm_id *listener, int type, in
 		event->param.conn.private_data_len = padded > said->private_data_len ? padded : said->private_data_len;
 		event->param.conn.private_data = event->param.conn.private_data_len ? made->data : NULL;
 	}
-	if (write(((struct stub_events *) id->channel)->write_fd, &event, sizeof(event)) != sizeof(event))
-		abort();
+	if (is_put_off(id) || chance(CM_LATE)) {
+		put_off(NULL, event);
+		return;
+	}
+	tell_event(event);
+	if ((type == RDMA_CM_EVENT_ESTABLISHED || type == RDMA_CM_EVENT_DISCONNECTED) && chance(CM_TWICE)) {
+		struct stub_event *again = malloc(sizeof(*again));
+		*again = *made;
+		if (event->param.conn.private_data == made->data)
+			again->base.param.conn.private_data = again->data;
+		counted("rdma_cm_event", 1);
+		tell_event(&again->base);
+	}
 }
 
 static void tell(struct rdma_cm_id *id, int type, int status) { say(id, NULL, type, status, NULL, 0); }
@@ -1498,6 +1638,20 @@ static void move_events(struct rdma_event_channel *from, struct rdma_cm_id *id, 
 	struct rdma_cm_event *event, *others[64];
 	int count = 0;
 
+	for (int i = later_count - 1; i >= 0 && !to; i--) { /* what comes later follows its id */
+		event = later[i].event;
+		if (!event || (id ? event->id != id && event->listen_id != id : event->id->channel != from))
+			continue;
+		drop_later(i);
+		if (event->listen_id) {
+			leave(event->id);
+			counted("rdma_cm_id", -1);
+			free(event->id);
+			i = later_count; /* its end may have put off more */
+		}
+		counted("rdma_cm_event", -1);
+		free(event);
+	}
 	while (count < 64 && take_event((struct stub_events *) from, &event)) {
 		if (id && event->id != id && event->listen_id != id) {
 			others[count++] = event;
@@ -1935,3 +2089,77 @@ EXPORT int close(int fd)
 		});
 	return syscall(SYS_close, fd);
 }
+
+/* ---- the device's own thread ---- */
+
+/* Does what quirks have left for later: all of it at once where none is in force any more. */
+static void *run_device(void *unused)
+{
+	for (;;) {
+		usleep(200);
+		pthread_mutex_lock(&lock);
+		for (int i = 0; i < later_count; i++) {
+			int waits = 0;
+			for (int j = 0; later[i].event && j < i; j++)
+				waits |= later[j].event && later[j].event->id == later[i].event->id;
+			if (waits || later[i].due > now())
+				continue;
+			if (later[i].cq)
+				tell_of(later[i].cq);
+			else
+				tell_event(later[i].event);
+			drop_later(i--);
+		}
+		for (int i = 0; i < MAX_QPS; i++) {
+			struct stub_qp *qp = qps[i];
+			if (!qp || !linked || (qp->in_error ? chance(FLUSH) : chance(WORK)))
+				continue;
+			if (qp->in_error && !hold_flushes)
+				flush(qp);
+			else if (!qp->in_error)
+				carry(qp);
+		}
+		struct stub_qp *victim = NULL;
+		for (unsigned i = draw(), left = linked && chance(BREAK) ? MAX_QPS : 0; left && !victim; i++, left--)
+			victim = qps[i % MAX_QPS] && qps[i % MAX_QPS]->peer && !qps[i % MAX_QPS]->in_error ? qps[i % MAX_QPS] : NULL;
+		if (victim) {
+			complete_first(victim, &victim->sends, victim->base.send_cq, IBV_WC_RETRY_EXC_ERR, 0);
+			break_off(victim);
+			async(victim->base.context->device - devices, IBV_EVENT_QP_FATAL, victim);
+		}
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+/* So many of a thousand from now on; the same seed, 1 or more, gives the same draws, though threads take them in their own order. */
+EXPORT int stub_quirk(const char *name, int permille)
+{
+	static int runs;
+	pthread_t thread;
+
+	for (int i = 0; i < QUIRKS; i++)
+		if (!strcmp(quirk_names[i], name)) {
+			LOCKED(quirks[i] = permille;
+			       if (!runs++ && pthread_create(&thread, NULL, run_device, NULL))
+				       abort());
+			return 0;
+		}
+	return -1;
+}
+
+EXPORT void stub_seed(int seed) { LOCKED(chances = seed; memset(indulged, 0, sizeof(indulged))); }
+
+/* How often each one was indulged in since stub_seed, "work 12 flush 3". */
+EXPORT const char *stub_indulged(void)
+{
+	static char text[512];
+
+	text[0] = 0;
+	LOCKED(for (int i = 0; i < QUIRKS; i++)
+		if (indulged[i])
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %d", text[0] ? " " : "", quirk_names[i], indulged[i]));
+	return text;
+}
+
+EXPORT void stub_calm(void) { LOCKED(memset(quirks, 0, sizeof(quirks))); }

@@ -220,6 +220,11 @@ final class StubDevice {
         return text("stub_leaks");
     }
 
+    /** How often each quirk was indulged in since the last seed, in the same form. */
+    static String indulged() {
+        return text("stub_indulged");
+    }
+
     /** How often each function was called since the last reset, in the same form. */
     static String allCalls() {
         return text("stub_all_calls");

@@ -1,0 +1,319 @@
+package org.verbena.transport.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RecordingListenerHandler;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
+
+/**
+ * Clients that connect again and again, while the device does its work late, loses and repeats events, takes its time,
+ * and refuses and breaks what it likes. No byte is wrong, each end has a cause of its type, all get on when the storm
+ * is over, and nothing is left.
+ */
+@Timeout(300)
+@Families.Suite
+@Families.Everyday("mlx5")
+class StormTest {
+    private static final int SEEDS = Integer.getInteger("verbena.storm.seeds", 2);
+    private static final int CLIENTS = 4;
+    private static final int ECHOES = 4000;
+    private static final int SLOTS = 8;
+    private static final int WINDOW = 4;
+    private static final int SLOT_BYTES = 1024;
+
+    /** How many of a thousand chances a quirk of stub_rdma.c takes at most. */
+    private static final String MOST =
+            "work 500 flush 900 slow 50 late 50 twice 100 lost 10 cm-late 300 cm-twice 200 fail 10 break 20";
+
+    /** Each loop sleeps whenever it has nothing to do, so that it depends on events. */
+    private static final CompletionLoopOptions SLEEPING = new CompletionLoopOptions(
+            0,
+            CompletionLoopOptions.DEFAULTS.maxCompletionsPerTurn(),
+            CompletionLoopOptions.DEFAULTS.completionQueueDepth());
+
+    private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS.with(o -> {
+        o.connectTimeoutMillis = 20_000;
+        o.sendDepth = 2 * SLOTS;
+        o.receiveDepth = SLOTS;
+    });
+
+    @Parameter
+    String family;
+
+    private final Map<String, Integer> ends = new ConcurrentHashMap<>();
+    private final Queue<String> wrong = new ConcurrentLinkedQueue<>();
+    private final Queue<Peer> peers = new ConcurrentLinkedQueue<>();
+    private volatile boolean isOver;
+
+    @BeforeParameterizedClassInvocation
+    static void play(String family) throws Exception {
+        Families.play(family);
+        StubDevice.call("stub_link", 1);
+    }
+
+    static IntStream seeds() {
+        return IntStream.rangeClosed(1, SEEDS);
+    }
+
+    @ParameterizedTest
+    @MethodSource("seeds")
+    void allGetOnWhenItIsOver(int seed) {
+        VerbsProvider provider = new VerbsProvider();
+        MultiThreadIoEventLoopGroup group = new MultiThreadIoEventLoopGroup(2, provider.newIoHandlerFactory(SLEEPING));
+        RecordingListenerHandler listening = new RecordingListenerHandler(group.next());
+        listening.whenRequested(request -> {
+            Peer server = new Peer(group.next(), null);
+            request.accept(server.loop(), OPTIONS, server);
+        });
+        provider.listen(
+                group.next(),
+                new InetSocketAddress(StubDevice.ROCE.getAddress(), 0),
+                new ListenOptions(64, true),
+                listening);
+        Listener listener = listening.awaitListening();
+        List<Client> clients = new ArrayList<>();
+        for (int i = 0; i < CLIENTS; i++) {
+            clients.add(new Client(provider, group.next(), listener.localAddress(), new Random(seed * 31L + i)));
+        }
+        try {
+            begin(seed);
+            clients.forEach(Client::connect);
+            Patience.until("the storm has passed", () -> sum(clients) >= ECHOES);
+        } finally {
+            StubDevice.call("stub_calm");
+        }
+        for (Client client : clients) {
+            int before = client.echoes;
+            Patience.until("it gets on, seed " + seed + " " + ends, () -> client.echoes - before > ECHOES / 4);
+        }
+        isOver = true;
+        clients.forEach(client -> Patience.await("its last attempt", client.loop.submit(() -> {})));
+        listener.close();
+        listening.awaitClosed();
+        peers.forEach(Peer::end);
+        peers.forEach(Peer::awaitDisconnected);
+        Patience.await("the loops ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
+        Patience.until("the ids are closed", () -> !StubDevice.leaks().contains("rdma_cm_id"));
+        provider.close();
+        LoggerFactory.getLogger(StormTest.class)
+                .warn(
+                        "{}, seed {}: {} echoes, {} ends {}, quirks {}",
+                        family,
+                        seed,
+                        sum(clients),
+                        peers.size(),
+                        new TreeMap<>(ends),
+                        StubDevice.indulged());
+        assertThat(StubDevice.indulged()).as("seed %d", seed).isNotEmpty();
+        assertThat(wrong).as("seed %d", seed).isEmpty();
+        peers.forEach(RecordingEndpointHandler::assertNoViolations);
+        assertThat(StubDevice.leaks()).as("seed %d", seed).isEmpty();
+    }
+
+    private static int sum(List<Client> clients) {
+        return clients.stream().mapToInt(client -> client.echoes).sum();
+    }
+
+    /** A mixture of its own for each seed. */
+    private static void begin(int seed) {
+        Random random = new Random(seed);
+        StubDevice.call("stub_seed", seed);
+        String[] words = MOST.split(" ");
+        for (int i = 0; i < words.length; i += 2) {
+            int permille = random.nextInt(Integer.parseInt(words[i + 1]) + 1);
+            assertThat(StubDevice.call("stub_quirk", words[i], permille)).isZero();
+        }
+    }
+
+    /** Connects again whenever it has lost its connection. */
+    private final class Client {
+        private final VerbsProvider provider;
+        private final IoEventLoop loop;
+        private final InetSocketAddress to;
+        private final Random random;
+        private volatile int echoes;
+
+        Client(VerbsProvider provider, IoEventLoop loop, InetSocketAddress to, Random random) {
+            this.provider = provider;
+            this.loop = loop;
+            this.to = to;
+            this.random = random;
+        }
+
+        void connect() {
+            if (!isOver) {
+                provider.connect(loop, to, OPTIONS, new Peer(loop, this));
+            }
+        }
+    }
+
+    /** An end: that of a client sends and checks, the other one sends back. */
+    private final class Peer extends RecordingEndpointHandler {
+        private final @Nullable Client client;
+        private final MemorySegment memory = Arena.ofAuto().allocate(2L * SLOTS * SLOT_BYTES);
+        private @Nullable RegisteredMemory region;
+        private volatile @Nullable Endpoint endpoint;
+        private int sent;
+        private int echoed;
+
+        Peer(IoEventLoop loop, @Nullable Client client) {
+            super(client == null ? "server" : "client", loop);
+            this.client = client;
+            whenPrepared(this::prepare);
+            whenConnected(made -> attempt(made, () -> {
+                for (int i = 0; client != null && i < WINDOW; i++) {
+                    speak(made);
+                }
+                made.flush();
+            }));
+            whenReceived(this::receive);
+            peers.add(this);
+        }
+
+        private void prepare(Endpoint made) {
+            endpoint = made;
+            attempt(made, () -> {
+                region = made.memoryDomain().register(memory, Set.of(Access.LOCAL_WRITE));
+                for (int i = 0; i < SLOTS; i++) {
+                    post(made, i);
+                }
+                made.flush();
+            });
+        }
+
+        private void post(Endpoint made, long slot) {
+            postReceive(made, slot, new ScatterGatherList(1).add(region, slot * SLOT_BYTES, SLOT_BYTES));
+        }
+
+        /** What is refused ends the connection, unless that has ended it already. */
+        private void attempt(Endpoint made, Runnable work) {
+            try {
+                work.run();
+            } catch (RdmaException refused) {
+                count(refused);
+                made.disconnect();
+            }
+        }
+
+        private void speak(Endpoint made) {
+            MemorySegment slot = sendSlot();
+            int length = 8 + client.random.nextInt(client.random.nextBoolean() ? 60 : SLOT_BYTES - 8);
+            slot.set(ValueLayout.JAVA_LONG_UNALIGNED, 0, sent);
+            for (int i = 8; i < length; i++) {
+                slot.set(ValueLayout.JAVA_BYTE, i, (byte) (sent * 31 + i));
+            }
+            send(made, length);
+        }
+
+        private MemorySegment sendSlot() {
+            return memory.asSlice((long) (SLOTS + sent % SLOTS) * SLOT_BYTES, SLOT_BYTES);
+        }
+
+        private void send(Endpoint made, int length) {
+            int flags = length <= made.capabilities().maxInlineBytes() ? WorkRequest.INLINE : 0;
+            WorkRequest work = new WorkRequest(1).asSend(sent, flags);
+            work.buffers().add(region, (long) (SLOTS + sent % SLOTS) * SLOT_BYTES, length);
+            sent++;
+            if (!post(made, work)) {
+                made.disconnect();
+            }
+        }
+
+        private void receive(Endpoint made, Completion completion) {
+            if (completion.status() != WorkStatus.SUCCESS || region == null) {
+                return;
+            }
+            MemorySegment slot = memory.asSlice(completion.workId() * SLOT_BYTES, completion.lengthBytes());
+            if (client == null) {
+                sendSlot().copyFrom(slot);
+            } else {
+                check(slot, completion.lengthBytes());
+                client.echoes++;
+            }
+            attempt(made, () -> {
+                post(made, completion.workId());
+                if (client == null) {
+                    send(made, completion.lengthBytes());
+                } else if (isOver || client.random.nextInt(500) == 0) {
+                    made.disconnect();
+                } else {
+                    speak(made);
+                }
+                made.flush();
+            });
+        }
+
+        private void check(MemorySegment slot, int length) {
+            int number = (int) slot.get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+            boolean isRight = number == echoed++;
+            for (int i = 8; i < length; i++) {
+                isRight &= slot.get(ValueLayout.JAVA_BYTE, i) == (byte) (number * 31 + i);
+            }
+            if (!isRight) {
+                wrong.add("message " + number + " in the place of " + (echoed - 1));
+            }
+        }
+
+        private void count(@Nullable Throwable cause) {
+            ends.merge(cause == null ? "in order" : cause.getClass().getSimpleName(), 1, Integer::sum);
+            if (cause != null && !(cause instanceof RdmaException)) {
+                wrong.add(cause.toString());
+            }
+        }
+
+        void end() {
+            Endpoint made = endpoint;
+            if (made != null) {
+                made.disconnect();
+            }
+        }
+
+        @Override
+        public void onDisconnected(Endpoint made, @Nullable Throwable cause) {
+            super.onDisconnected(made, cause);
+            count(cause);
+            if (region != null) {
+                region.close();
+            }
+            if (client != null) {
+                client.loop.schedule(client::connect, 1, TimeUnit.MILLISECONDS);
+            }
+        }
+    }
+}
