@@ -38,14 +38,15 @@ final class Families implements ArgumentsProvider {
             "hns",
             "cxgb4",
             "ionic",
-            "qedr");
+            "qedr",
+            "mana-rc");
 
     private static final Set<String> IWARP = Set.of("irdma-iwarp", "x722", "erdma", "cxgb4");
     private static final Set<String> WITHOUT_SHARED_RECEIVES =
-            Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma", "erdma-roce", "ionic");
+            Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma", "erdma-roce", "ionic", "mana-rc");
 
     /** Those of RoCE whose library has no address handles, or no queue pairs for datagrams. */
-    private static final Set<String> WITHOUT_DATAGRAMS = Set.of("erdma-roce", "qedr");
+    private static final Set<String> WITHOUT_DATAGRAMS = Set.of("erdma-roce", "qedr", "mana-rc");
 
     /** Those whose library flushes all behind the last completion, what was done included. */
     private static final Set<String> FLUSHING_WHAT_WAS_DONE =
