@@ -5,11 +5,14 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import java.util.spi.ToolProvider;
 import java.util.stream.Collectors;
@@ -26,6 +29,9 @@ final class Javadoc {
     private static final Pattern ARTIFACT = Pattern.compile("</parent>\\s*<artifactId>(.*?)</artifactId>");
     private static final Pattern DECLARATION = Pattern.compile("module ([\\w.]+) \\{");
 
+    /** Libraries of artifacts that are no modules; some of these have packages of others in them. */
+    private static final Pattern NO_MODULES = Pattern.compile("/(ratis|disni)-[^/]*$");
+
     /** Which two modules a program needs, before the list of all. */
     private static final String OVERVIEW = """
             <html><body>Programs use <a href="org.verbena.api/module-summary.html">org.verbena.api</a>, whose package
@@ -39,7 +45,6 @@ final class Javadoc {
     /** In every page's bar, which is blue. */
     private static final String HOME = "<a style=\"color: #fff\" href=\"{@docRoot}/../index.html\">Documentation</a>";
 
-    private final Path repository;
     private final Path out;
     private final String version;
 
@@ -50,7 +55,6 @@ final class Javadoc {
     private final Map<String, Path> artifacts = new TreeMap<>();
 
     Javadoc(Path repository, Path out, String version) throws IOException {
-        this.repository = repository;
         this.out = out;
         this.version = version;
         for (String name : all(MODULE, Files.readString(repository.resolve("pom.xml")))) {
@@ -76,7 +80,8 @@ final class Javadoc {
     void write(Search search) throws IOException {
         Path overview = Files.writeString(Files.createTempFile("overview", ".html"), OVERVIEW);
         List<String> arguments = new ArrayList<>(List.of("-overview", overview.toString()));
-        arguments.addAll(List.of("--module-path", libraries()));
+        arguments.addAll(List.of(
+                "--module-path", libraries(jar -> !NO_MODULES.matcher(jar).find())));
         for (Map.Entry<String, Path> module : modules.entrySet()) {
             arguments.addAll(List.of("--module-source-path", module.getKey() + "=" + sources(module.getValue())));
         }
@@ -86,23 +91,41 @@ final class Javadoc {
         for (String module : modules.keySet()) {
             addTypes(search, out.resolve(module));
         }
-        for (Map.Entry<String, Path> artifact : artifacts.entrySet()) {
-            Path folder = out.resolve(artifact.getKey());
-            String sources = sources(artifact.getValue());
+        Path all = Files.createTempDirectory("sources");
+        for (Path folder : concat(modules.values(), artifacts.values())) {
+            for (String sources : sources(folder).split(File.pathSeparator, -1)) {
+                copyWithoutModules(Path.of(sources), all);
+            }
+        }
+        for (String artifact : artifacts.keySet()) {
+            Path folder = out.resolve(artifact);
+            String name = "org.verbena." + artifact.replace("verbena-", "");
             run(
                     folder,
                     List.of(
                             "--class-path",
-                            libraries()
-                                    + File.pathSeparator
-                                    + modules.values().stream()
-                                            .map(Javadoc::sources)
-                                            .collect(Collectors.joining(File.pathSeparator)),
+                            libraries(jar -> true),
                             "--source-path",
-                            sources,
+                            all.toString(),
                             "-subpackages",
-                            "org.verbena"));
+                            name));
             addTypes(search, folder);
+        }
+    }
+
+    private static List<Path> concat(Collection<Path> some, Collection<Path> others) {
+        return Stream.concat(some.stream(), others.stream()).toList();
+    }
+
+    private static void copyWithoutModules(Path from, Path to) throws IOException {
+        try (Stream<Path> files = Files.walk(from)) {
+            for (Path file : files.filter(Files::isRegularFile).toList()) {
+                Path copy = to.resolve(from.relativize(file).toString());
+                if (!file.endsWith("module-info.java")) {
+                    Files.createDirectories(copy.getParent());
+                    Files.copy(file, copy, StandardCopyOption.REPLACE_EXISTING);
+                }
+            }
         }
     }
 
@@ -147,9 +170,9 @@ final class Javadoc {
         }
     }
 
-    private static String libraries() {
+    private static String libraries(Predicate<String> wanted) {
         return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator, -1))
-                .filter(element -> element.endsWith(".jar"))
+                .filter(element -> element.endsWith(".jar") && wanted.test(element))
                 .collect(Collectors.joining(File.pathSeparator));
     }
 

@@ -17,7 +17,7 @@ function makeIndex() {
   lunr.tokenizer.separator = /[^\p{L}\p{N}_]+/u;
   index = lunr(function () {
     this.ref("id");
-    this.field("words", { boost: 12 });
+    this.field("words", { boost: 40 });
     this.field("page", { boost: 8 });
     this.field("section", { boost: 8 });
     this.field("parts", { boost: 3 });
