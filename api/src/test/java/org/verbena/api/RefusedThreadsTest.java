@@ -3,6 +3,7 @@ package org.verbena.api;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.Unpooled;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Ticker;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -19,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.client.RequestOptions;
 import org.verbena.api.client.Target;
+import org.verbena.api.internal.memory.ChannelBuffers;
 import org.verbena.api.service.Codec;
 import org.verbena.api.service.Method;
 import org.verbena.transport.soft.SoftOptions;
@@ -37,7 +39,7 @@ class RefusedThreadsTest {
     private static final Method<byte[], byte[]> ECHO = Method.of("test", "echo", Codec.BYTES, Codec.BYTES);
 
     /** Far more than a run asks for. */
-    private static final int MOST = 1000;
+    private static final int MAX = 1000;
 
     /** The system's, except that it refuses one thread or timer. */
     private static final class RefusingClock extends LoopClock {
@@ -123,7 +125,10 @@ class RefusedThreadsTest {
 
     private static CompletableFuture<?> of(io.netty.util.concurrent.Future<?> future) {
         CompletableFuture<Object> same = new CompletableFuture<>();
-        future.addListener(done -> same.complete(done));
+        future.addListener(done -> {
+            ReferenceCountUtil.release(done.isSuccess() ? done.getNow() : null);
+            same.complete(done);
+        });
         return same;
     }
 
@@ -181,6 +186,7 @@ class RefusedThreadsTest {
         ends(server.shutdown(Duration.ofSeconds(30)));
         server.close();
         loops.close();
+        Patience.until("all registered buffers are home", () -> ChannelBuffers.usedBytes() == 0);
         return clock.asked.get();
     }
 
@@ -191,9 +197,9 @@ class RefusedThreadsTest {
     @Test
     void nothingWaitsForEver() {
         int asked = run(Integer.MAX_VALUE);
-        for (int refused = 0; refused < Math.min(asked, MOST); refused++) {
+        for (int refused = 0; refused < Math.min(asked, MAX); refused++) {
             asked = Math.max(asked, run(refused));
         }
-        assertThat(asked).as("threads and timers of a run").isBetween(20, MOST);
+        assertThat(asked).as("threads and timers of a run").isBetween(20, MAX);
     }
 }
