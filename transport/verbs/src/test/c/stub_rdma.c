@@ -44,7 +44,7 @@
 #define DEVICES 2
 #define DEPTH 512
 #define SRQ_DEPTH 4096
-#define MAX_QPS 512
+#define MAX_QPS 2048
 #define CQ_DEPTH (1 << 14)
 #define GIDS 6
 
@@ -1377,7 +1377,7 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 {
 	const struct personality *is = of_device(pd->context);
 	struct ibv_qp_cap *cap = &attr->cap;
-	int sharing = 0;
+	int all = 0, sharing = 0;
 	if ((attr->qp_type == IBV_QPT_RC && !is->reliable) || (attr->qp_type == IBV_QPT_UD && is->no_datagrams)) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -1389,8 +1389,17 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 		return NULL;
 	}
 	struct stub_qp *qp = MAKE(stub_qp, name_of(pd->context));
-	for (int i = 0; i < MAX_QPS; i++)
+	for (int i = 0; i < MAX_QPS; i++) {
+		all += qps[i] != NULL;
 		sharing += qps[i] && qps[i]->base.context == pd->context && !((struct stub_pd *) qps[i]->base.pd)->td;
+	}
+	if (all == MAX_QPS) {
+		counted("stub_qp", -1);
+		free(qp);
+		pthread_mutex_unlock(&lock);
+		errno = ENOMEM;
+		return NULL;
+	}
 	qp->locks_doorbell = is->dedicated && sharing >= is->dedicated && !((struct stub_pd *) pd)->td;
 	cap->max_send_wr = rounded(is->depths, cap->max_send_wr, 258);
 	if (!attr->srq)

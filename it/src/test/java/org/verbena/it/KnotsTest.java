@@ -29,7 +29,7 @@ class KnotsTest {
             "org.verbena.testing", 14,
             "org.verbena.tools.perf", 23,
             "org.verbena.transport.buffer", 9,
-            "org.verbena.transport.verbs", 33,
+            "org.verbena.transport.verbs", 35,
             "org.verbena.verbs", 33);
 
     @Test

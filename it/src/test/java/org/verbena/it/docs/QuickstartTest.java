@@ -57,6 +57,8 @@ class QuickstartTest {
                 List.of(Path.of(System.getProperty("java.home"), "bin/java").toString()));
         List<String> arguments =
                 pom.all("build/plugins/plugin[artifactId='exec-maven-plugin']/configuration/arguments/*");
+        // Shared memory is on this class path, and not on the page's.
+        command.add("-Dorg.verbena.shm.auto=false");
         for (String argument : arguments) {
             command.add(argument.isEmpty() ? classes + ":" + System.getProperty("java.class.path") : argument);
         }

@@ -49,7 +49,7 @@ class StubContractTest extends ProviderContract {
         return new InetSocketAddress(StubDevice.ROCE.getAddress(), 0);
     }
 
-    /** The stub has room for 512 queue pairs. */
+    /** The stub has room for 2048 queue pairs. */
     @Override
     protected int connectionCount() {
         return 150;
