@@ -131,7 +131,7 @@ final class ClientDialer implements Dialer {
                     return open(purpose, nearLoops(purpose, nearest), address, beganNanos, 2);
                 } catch (ConnectionException failed) {
                     String why = nearest.provider().name() + " has failed: " + failed.getMessage();
-                    LOG.info("{}: goes on with another provider, since {}", purpose, why);
+                    LOG.info("{}: continues with another provider, since {}", purpose, why);
                     ProviderChoice other =
                             ProviderSet.choose(ProviderChoice.AUTO, internet).first();
                     usual = new Carrier(other.provider().name(), other.reason() + "; " + why);

@@ -10,7 +10,7 @@ import org.verbena.transport.ConnectionException;
 
 /**
  * The server at the other end of one connection of an {@link RdmaClient}. What is sent here goes to that server, or
- * fails with the connection; the client never goes on with it elsewhere. Any thread.
+ * fails with the connection; the client never continues it elsewhere. Any thread.
  *
  * @see RdmaClient.Builder#onConnection
  */
