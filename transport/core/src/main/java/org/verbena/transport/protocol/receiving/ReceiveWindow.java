@@ -342,7 +342,7 @@ public final class ReceiveWindow {
                 starved = receives.starved();
             }
         }
-        controlCame = false;
+        controlCame = controlCame && !credits.controlReposted(missingForControl());
         peerWaited = false;
         if (starved && !wasStarved) {
             counters.memoryStallBegan();
@@ -357,6 +357,12 @@ public final class ReceiveWindow {
             buffers.forgetReceives(waiter);
         }
         return false;
+    }
+
+    /** How many of the receives for control frames are not posted again yet. */
+    private int missingForControl() {
+        int missing = shared != null ? shared.overdrawn() : ownReceives == null ? 0 : -grantable(0);
+        return Math.clamp(missing, 0, Credits.CONTROL_RECEIVES);
     }
 
     /**
@@ -464,7 +470,7 @@ public final class ReceiveWindow {
         longWanted = true;
     }
 
-    /** A receive for control was used: it is posted again before anything else. */
+    /** A receive for control was used: it is posted again before anything else, and acknowledged only then. */
     public void controlCame() {
         controlCame = true;
     }

@@ -194,6 +194,11 @@ final class SharedReceives implements AutoCloseable {
         }
     }
 
+    /** How many receives are promised and not posted, because memory is short. */
+    int overdrawn() {
+        return Math.max(0, -free());
+    }
+
     private int free() {
         return receives.posted() - promised;
     }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Message frames</b> need the peer's grant. The window is the receive depth less two.
  *
  * <p><b>Control frames</b> use the two receives that are left, and so pass a full window and a peer that does not read.
- * Their receives are posted again at once, before the acknowledgement goes out in whichever frame is next.
+ * A frame is acknowledged, in whichever frame is next, when its receive is posted again: at once, unless memory is short.
  * <ul>
  *   <li>One STATE, PING, PONG or CLOSE may be unacknowledged.
  * <li>One ACK may be unacknowledged. It is sent when a control frame was processed and no other frame has acknowledged
@@ -63,11 +63,15 @@ public final class Credits {
     private short controlSent;
     private short controlAcknowledged;
     private short controlReceived;
+    /** Those whose receives are posted again, so that a header may acknowledge them. */
+    private short controlReady;
+
     private boolean controlOut;
     private short controlOutAt;
     private boolean answerOut;
     private short answerOutAt;
     private boolean answerOwed;
+    private short answerOwedTo;
 
     /** This end's part: the number of receives for messages that are posted. */
     public void openInbound(int window) {
@@ -227,7 +231,21 @@ public final class Credits {
     }
 
     public int controlForHeader() {
-        return controlReceived & 0xffff;
+        return controlReady & 0xffff;
+    }
+
+    /**
+     * Receives of control frames were posted again: the next header acknowledges these frames.
+     *
+     * @param missing how many receives are still missing
+     * @return whether all that came can be acknowledged
+     */
+    public boolean controlReposted(int missing) {
+        short ready = (short) (controlReceived - missing);
+        if ((short) (ready - controlReady) > 0) {
+            controlReady = ready;
+        }
+        return controlReady == controlReceived;
     }
 
     /** A frame with a current header is sent. */
@@ -237,7 +255,7 @@ public final class Credits {
             grantSent = granted;
             askedByPeer = false;
         }
-        answerOwed = false;
+        answerOwed = answerOwed && !isAnswerReady();
     }
 
     public boolean canSendControl() {
@@ -250,7 +268,11 @@ public final class Credits {
     }
 
     public boolean mustAnswer() {
-        return answerOwed;
+        return answerOwed && isAnswerReady();
+    }
+
+    private boolean isAnswerReady() {
+        return (short) (controlReady - answerOwedTo) >= 0;
     }
 
     public boolean canAnswer() {
@@ -271,7 +293,7 @@ public final class Credits {
         if (answerOwed) {
             return "it sent a control frame before the last one was acknowledged";
         }
-        controlReceived++;
+        answerOwedTo = ++controlReceived;
         answerOwed = true;
         return null;
     }

@@ -2,6 +2,7 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.buffer.ByteBuf;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -118,6 +119,34 @@ class LongerReceivesTest extends SimulatedPair {
                 .hasSize(5)
                 .allSatisfy(frame -> assertThat(frame.frameBytes()).isEqualTo(LONG));
         assertThat(right.endpoint.receivesOut).isGreaterThan(SHORT_DEPTH);
+        end();
+    }
+
+    /** The short receives that they use are not posted again: one behind another could overrun the rest. */
+    @Test
+    void controlFramesAreAcknowledgedWhenTheirReceivesArePosted() throws Exception {
+        connectShort();
+        refuse(right);
+        left.sendHeap(SHORT - Wire.HEADER_BYTES);
+        left.connection.flush();
+        settle();
+        assertThat(right.connection.toString()).contains("no memory");
+        for (int i = 0; i < 3 * SHORT_DEPTH; i++) {
+            left.connection.ping(4711L + left.pongs);
+            settle();
+        }
+        assertThat(left.inactive).isZero();
+        assertThat(right.endpoint.receivesOut).isGreaterThanOrEqualTo(LEAST_POSTED - 3);
+        right.endpoint.domain.refuses = false;
+        fill.forEach(ByteBuf::release);
+        pass(LONGER_THAN_A_RETRY_MILLIS);
+        int before = left.pongs;
+        for (int i = 0; i < 5; i++) {
+            left.connection.ping(4711L + left.pongs);
+            request(LONG);
+        }
+        assertThat(left.pongs).isEqualTo(before + 5);
+        assertThat(right.received).isEqualTo(6);
         end();
     }
 

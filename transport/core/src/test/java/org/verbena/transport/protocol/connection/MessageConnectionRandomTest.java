@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain.Access;
@@ -66,9 +66,9 @@ class MessageConnectionRandomTest {
 
     /** Seeds that once found defects; what they generate changes with the protocol and with this test. */
     @ParameterizedTest
-    @ValueSource(longs = {2488803421L, 3055572980L})
-    void seedsThatOnceFailed(long seed) {
-        run(Fate.CLOSE, seed);
+    @CsvSource({"CLOSE, 2488803421", "CLOSE, 3055572980", "WHIMS, 543002032"})
+    void seedsThatOnceFailed(Fate fate, long seed) {
+        run(fate, seed);
     }
 
     private static void forEachSeed(Fate fate) {

@@ -3,8 +3,6 @@ package org.verbena.transport.protocol.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -13,9 +11,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.transport.Framing;
-import org.verbena.transport.ProviderException;
-import org.verbena.transport.RegisteredMemoryExhaustedException;
-import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 
@@ -24,28 +19,6 @@ import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 class RefusedMemoryTest extends SimulatedPair {
     private static final Device SHARED = new Device(false, 16, 16, 4, 4, 64, 4, 64);
     private static final int CONNECTIONS = 10;
-    private static final long LONGER_THAN_A_RETRY_MILLIS = 100;
-
-    private final List<ByteBuf> fill = new ArrayList<>();
-
-    /** From now on the device refuses, and what it has registered is in use. */
-    private void refuse(Party party) {
-        party.endpoint.domain.refuses = true;
-        fill(party.sendPool);
-        fill(party.receivePool);
-    }
-
-    private void fill(RegisteredBufferPool pool) {
-        for (int bytes = 64 << 10; bytes >= 64; bytes /= 2) {
-            try {
-                while (true) {
-                    fill.add(pool.allocate(bytes));
-                }
-            } catch (ProviderException | RegisteredMemoryExhaustedException noMore) {
-                assertThat(pool.metrics().freeBytes()).isLessThan(Math.max(bytes, 4096) * 64L);
-            }
-        }
-    }
 
     private static Stream<Arguments> ways() {
         return Stream.of(Framing.MESSAGE, Framing.STREAM)

@@ -2,9 +2,15 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.buffer.ByteBuf;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.verbena.transport.ProviderException;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
+import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.protocol.Role;
@@ -88,5 +94,28 @@ abstract class SimulatedPair {
         rogue.answers = onFrame != null;
         network.connect(left.connection, PrivateData.of(options), rogue, PrivateData.of(options));
         return rogue;
+    }
+
+    static final long LONGER_THAN_A_RETRY_MILLIS = 100;
+
+    final List<ByteBuf> fill = new ArrayList<>();
+
+    /** From now on the device refuses, and what it has registered is in use. */
+    final void refuse(Party party) {
+        party.endpoint.domain.refuses = true;
+        fill(party.sendPool);
+        fill(party.receivePool);
+    }
+
+    private void fill(RegisteredBufferPool pool) {
+        for (int bytes = 64 << 10; bytes >= 64; bytes /= 2) {
+            try {
+                while (true) {
+                    fill.add(pool.allocate(bytes));
+                }
+            } catch (ProviderException | RegisteredMemoryExhaustedException noMore) {
+                assertThat(pool.metrics().freeBytes()).isLessThan(Math.max(bytes, 4096) * 64L);
+            }
+        }
     }
 }
