@@ -216,6 +216,7 @@ public abstract class ClaimsSuite extends ApiSuite {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void refusesWhatCannotBe() {
         BlockingQueue<Throwable> early = new LinkedBlockingQueue<>();

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -29,6 +30,8 @@ class SoftLargestMessageTest {
         throw new IOException("no MemAvailable in /proc/meminfo");
     }
 
+    /** Half a minute of a processor. */
+    @Tag("full")
     @Test
     @Timeout(240)
     void aMessageOfTwoGibibytesArrives() throws Exception {

@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -60,6 +61,8 @@ class DistributionTest {
         return Assumptions.abort("there is no distribution in " + BUILT + ": mvn package makes it");
     }
 
+    /** Every day {@code OutputTest} runs it. */
+    @Tag("full")
     @Test
     void theDemoRuns() throws Exception {
         Outcome demo = verbena("demo", "--provider", "soft", "--millis", "20");

@@ -25,7 +25,7 @@ import org.verbena.transport.spi.Patience;
 @Tag("lab")
 @Timeout(350)
 class ChannelRpingTest {
-    private static final int COUNT = 200;
+    private static final int COUNT = 50;
     private static final Duration LIMIT = Patience.LIMIT;
     private static final AtomicInteger NEXT_PORT = new AtomicInteger(7600);
     private static final PrintWriter NOWHERE = new PrintWriter(PrintWriter.nullWriter());

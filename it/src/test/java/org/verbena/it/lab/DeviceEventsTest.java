@@ -8,8 +8,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.spi.Patience;
 
 /**
@@ -105,10 +103,19 @@ class DeviceEventsTest {
         }
     }
 
+    @Test
+    void aDeviceThatIsRemovedOrItsPortDownEndsItsConnectionsAndNoOthersAndComesBack() throws Exception {
+        loseDevice("rxe");
+    }
+
+    @Tag("lab-full")
+    @Test
+    void anIwarpDeviceThatIsRemovedOrItsPortDownEndsItsConnectionsAndNoOthersAndComesBack() throws Exception {
+        loseDevice("siw");
+    }
+
     /** One process, in which the device is removed, comes back, is removed and comes back, and then loses its port. */
-    @ParameterizedTest
-    @ValueSource(strings = {"rxe", "siw"})
-    void aDeviceThatIsRemovedOrItsPortDownEndsItsConnectionsAndNoOthersAndComesBack(String type) throws Exception {
+    private static void loseDevice(String type) throws Exception {
         String device = addDevice(type);
         try (PeerProgram program = PeerProgram.startJava(DeviceLoss.class.getName(), device, INTERFACE, ADDRESS)) {
             int status = program.awaitExit(OUR_LIMIT);

@@ -49,6 +49,7 @@ class DevicesCommandTest {
                 .contains("\"name\": \"rxe0\"", "\"name\": \"siw0\"", "\"extended\": {", "\"maxTsoBytes\": 0");
     }
 
+    @Tag("lab-full")
     @Test
     void watchesAsynchronousEventsAsCDoes() {
         try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", "rxe0");

@@ -66,6 +66,7 @@ class OnePortTest {
                 .isEqualTo("hello".getBytes(US_ASCII));
     }
 
+    @Tag("lab-full")
     @Test
     void streamsOnRxeServeVerbsSoftAndPlainTcpAtOnce() throws Exception {
         String address = LabDevice.RXE.address();

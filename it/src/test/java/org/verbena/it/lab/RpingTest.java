@@ -34,7 +34,7 @@ import org.verbena.transport.spi.Patience;
 @Timeout(350)
 class RpingTest {
     /** Enough for buffers and queues to come round several times. */
-    private static final int COUNT = 100;
+    private static final int COUNT = 25;
 
     private static final int FULL_COUNT = 1000;
     private static final Duration LIMIT = Patience.LIMIT;
