@@ -655,8 +655,7 @@ final class LoopDevice {
                 return;
             }
             LOG.debug("The queues of a loop on {} are still in use: {}", device.name(), stillUsed.getMessage());
-            handler.provider()
-                    .connectionLoopOf(device.context())
+            device.connectionLoop()
                     .loop()
                     .schedule(() -> close(attempts - 1), CLOSE_RETRY_MILLIS, TimeUnit.MILLISECONDS);
         }

@@ -71,14 +71,18 @@ final class VerbsDevice {
     private final DeviceLimits limits = new DeviceLimits(this);
     private final DeviceEvents events;
 
+    /** Watches its events and closes it, for all its life, also if its connections get another one later. */
+    private final ConnectionLoop connectionLoop;
+
     /**
      * What happened to it, so that nothing on it will work again: null while all is well. Written by the connection
      * loop.
      */
     private volatile @Nullable String lost;
 
-    VerbsDevice(Context context, VerbsDevices devices) {
+    VerbsDevice(Context context, VerbsDevices devices, ConnectionLoop connectionLoop) {
         this.context = context;
+        this.connectionLoop = connectionLoop;
         events = new DeviceEvents(this, devices);
         checkEnvironment(context.driverFamily(), System.getenv());
         attributes = context.queryDevice();
@@ -324,6 +328,10 @@ final class VerbsDevice {
         if (count == 0 && isIwarp()) {
             queue.sge(nothing, 0, 0);
         }
+    }
+
+    ConnectionLoop connectionLoop() {
+        return connectionLoop;
     }
 
     PortAttributes port(int number) {

@@ -67,7 +67,7 @@ final class VerbsDevices {
                 known = inUse.get(context);
                 if (known == null) {
                     ConnectionLoop loop = provider.connectionLoopOf(context);
-                    known = new VerbsDevice(context, this);
+                    known = new VerbsDevice(context, this, loop);
                     loop.watch(known);
                     inUse.put(context, known);
                 }
@@ -127,9 +127,7 @@ final class VerbsDevices {
         if (present != null) {
             for (VerbsDevice device : inUse.values()) {
                 if (!present.contains(device.context())) {
-                    provider.connectionLoopOf(device.context())
-                            .loop()
-                            .execute(() -> lose0(device, VerbsDevice.REMOVED));
+                    device.connectionLoop().loop().execute(() -> lose0(device, VerbsDevice.REMOVED));
                 }
             }
         }
@@ -155,7 +153,7 @@ final class VerbsDevices {
      */
     void lose0(VerbsDevice device, String what) {
         if (!isClosed && device.lose(what)) {
-            provider.connectionLoopOf(device.context()).unwatch(device);
+            device.connectionLoop().unwatch(device);
             listeners.forEach(listener -> listener.onDeviceLost(device.context(), what));
             datagrams.forEach(endpoint -> endpoint.onDeviceLost(device.context()));
             releaseLater(device, what, FIRST_RETRY_MILLIS);
@@ -183,9 +181,7 @@ final class VerbsDevices {
     }
 
     private void releaseLater(VerbsDevice device, String what, long millis) {
-        provider.connectionLoopOf(device.context())
-                .loop()
-                .schedule(() -> release0(device, what, millis), millis, TimeUnit.MILLISECONDS);
+        device.connectionLoop().loop().schedule(() -> release0(device, what, millis), millis, TimeUnit.MILLISECONDS);
     }
 
     /** For tests: closes no more devices, since the connection loop ends. */

@@ -13,10 +13,8 @@ import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -70,7 +68,7 @@ public final class VerbsProvider implements RdmaProvider {
 
     private final VerbsDevices devices = new VerbsDevices(this);
     private final PollCounters pollCounters = new PollCounters(NAME);
-    /** Connections refused because this side lacks a resource, which their peers cannot change. */
+    /** Connections refused, and loops not started, because this side lacks a resource. */
     private final RateLimitedLog refusals = new RateLimitedLog(LOG);
 
     private final AddressHandles addressHandles = new AddressHandles();
@@ -376,28 +374,31 @@ public final class VerbsProvider implements RdmaProvider {
 
     /**
      * The connection loop of a device; started with the first call. Where it cannot be started, for want of a
-     * descriptor for instance, the common one does its work.
+     * descriptor for instance, the common one does the work until a later call can start it.
      *
      * @throws NativeRdmaException there is no permission
      */
     synchronized ConnectionLoop connectionLoopOf(Context device) {
         String name = device.device().name();
         ConnectionLoop known = deviceLoops.get(name);
-        if (known == null) {
-            known = deviceLoops.size() < MAX_DEVICE_LOOPS ? startedFor(device.device()) : connectionLoop();
-            deviceLoops.put(name, known);
+        if (known == null && deviceLoops.size() < MAX_DEVICE_LOOPS) {
+            known = startedFor(device.device());
+            if (known != null) {
+                deviceLoops.put(name, known);
+            }
         }
-        return known;
+        return known == null ? connectionLoop() : known;
     }
 
-    private ConnectionLoop startedFor(Device device) {
+    private @Nullable ConnectionLoop startedFor(Device device) {
         try {
             ConnectionLoop made = new ConnectionLoop("verbena-" + device.name(), null);
             made.loop().execute(() -> Placement.keepOn(Placement.near(device)));
             return made;
         } catch (RuntimeException refused) {
-            LOG.warn("{} has no connection loop of its own; the common one does its work", device.name(), refused);
-            return connectionLoop();
+            refusals.warn(device.name() + " has no connection loop of its own for now; the common one does its work: "
+                    + refused.getMessage());
+            return null;
         }
     }
 
@@ -421,7 +422,7 @@ public final class VerbsProvider implements RdmaProvider {
     void close() {
         devices.stop();
         addressHandles.close();
-        Set<ConnectionLoop> known = new LinkedHashSet<>();
+        List<ConnectionLoop> known = new ArrayList<>();
         synchronized (this) {
             known.addAll(deviceLoops.values());
             deviceLoops.clear();

@@ -41,6 +41,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
+import org.verbena.verbs.Context;
 import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.ffm.Errno;
 
@@ -208,6 +209,21 @@ class DeviceRemovalTest {
         provider.devices().findRemoved();
         awaitClosed();
         awaitLog("stub0 was removed, and this process has closed it");
+    }
+
+    /** The common loop watches the device then, and what comes later has a loop of its own. */
+    @Test
+    void aLoopThatCannotBeStartedIsTriedAgain() {
+        ConnectionLoop common = provider.connectionLoop();
+        Context device = Cm.devices().getFirst();
+        StubDevice.fail("rdma_create_event_channel", Errno.EMFILE, 1);
+        assertThat(provider.devices().of(device).connectionLoop()).isSameAs(common);
+        RecordingEndpointHandler client = connected(StubDevice.ROCE, false);
+        assertThat(provider.connectionLoopOf(device)).isNotSameAs(common);
+        StubDevice.call("stub_remove", ROCE, 1);
+        StubDevice.call("stub_cm_device", ROCE, CmEventType.DEVICE_REMOVAL.value());
+        assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+        awaitClosed();
     }
 
     @Test
