@@ -194,6 +194,16 @@ public enum DriverFamily {
     }
 
     /**
+     * Whether the library makes address handles, without which nothing sends datagrams: liberdma, libqedr and libmana
+     * have no function for it (NAME/erdma.c, qelr_main.c, mana.c: no create_ah).
+     *
+     * @return false if it is known not to
+     */
+    public boolean hasAddressHandles() {
+        return this != ERDMA && this != QEDR && this != MANA;
+    }
+
+    /**
      * Whether a chain of exactly a write and a send of 16 bytes becomes one request of the device, which reads the data
      * of the write later, also if it was posted inline (cxgb4/qp.c, c4iw_post_send, build_rdma_write_cmpl).
      *

@@ -14,6 +14,7 @@ import org.verbena.transport.ProviderException;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.Device;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
@@ -344,9 +345,11 @@ final class VerbsDevice {
         return transport == TransportType.IB || transport == TransportType.IWARP;
     }
 
-    /** Whether it can have the datagrams of InfiniBand and RoCE. */
+    /** Whether it can have the datagrams of InfiniBand and RoCE. Does not ask the device, which might not answer. */
     static boolean hasDatagrams(Context context) {
-        return context.device().transportType() == TransportType.IB;
+        Device device = context.device();
+        return device.transportType() == TransportType.IB
+                && DriverFamily.of(device.driverName(), 0).hasAddressHandles();
     }
 
     /** Whether any port is up. */

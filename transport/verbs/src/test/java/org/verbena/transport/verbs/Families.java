@@ -129,10 +129,6 @@ final class Families implements ArgumentsProvider {
         return WITH_WINDOWS.contains(playing);
     }
 
-    static boolean hasDatagrams(String family) {
-        return !IWARP.contains(family) && !WITHOUT_DATAGRAMS.contains(family);
-    }
-
     /** Skips a test of what iWARP does not have, or does otherwise. */
     static void assumeNotIwarp() {
         Assumptions.assumeFalse(isIwarp(), playing + " is iWARP");

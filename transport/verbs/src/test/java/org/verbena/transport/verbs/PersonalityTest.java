@@ -279,6 +279,7 @@ class PersonalityTest {
     @ParameterizedTest
     @CsvSource({
         "mlx5, true, true", "irdma-iwarp, true, false", "erdma, true, false",
+        "erdma-roce, true, false", "qedr, true, false", "mana-rc, true, false",
         "efa, false, false", "mana, false, false", "hfi1, false, false"
     })
     void servesWildcardsOnlyWherePeersCanConnect(String family, boolean serves, boolean hasDatagrams) {
