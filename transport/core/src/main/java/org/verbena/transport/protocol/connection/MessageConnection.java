@@ -235,6 +235,22 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
+     * Queues a message that cannot be sent: it fails in its turn, and nothing else does.
+     *
+     * @param cause what the callback gets, unless the connection has ended by then
+     * @param callback called with the outcome, after those of everything sent before
+     * @param context passed to the callback
+     */
+    public void fail(Throwable cause, OperationCallback callback, @Nullable Object context) {
+        Operation operation = parts.outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
+        operation.totalBytes = 0;
+        operation.remainingBytes = 0;
+        operation.failure = cause;
+        parts.outbox.submit(operation);
+        parts.settling.reportRefusal();
+    }
+
+    /**
      * Queues a message of RAW framing, as {@link #send} does, for a SEND of a certain kind. A kind that the device or
      * the peer does not support fails with an {@code UnsupportedOperationException}, and nothing else does. A fenced
      * message in registered memory is read from there when the reads and atomics before it are done; elsewhere it is
