@@ -21,6 +21,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.channel.CauseMemo;
 import org.verbena.api.internal.channel.ChannelConnection;
 import org.verbena.api.internal.channel.Connector;
+import org.verbena.api.internal.channel.DeferredMessage;
 import org.verbena.api.internal.channel.InboundBridge;
 import org.verbena.api.internal.channel.OneSidedOperations;
 import org.verbena.api.internal.channel.OutboundBridge;
@@ -419,6 +420,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 throw new UnsupportedOperationException("a RawMessage is one SEND, which needs framing RAW; this "
                         + getClass().getSimpleName() + " has framing " + config.framing() + ": write its content");
             }
+            return message;
+        }
+        if (message instanceof DeferredMessage) {
             return message;
         }
         if (!(message instanceof ByteBuf buffer)) {

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.channel.DeferredMessage;
 import org.verbena.transport.protocol.Frame;
 
 /**
@@ -121,7 +122,11 @@ public final class FrameLogger extends ChannelDuplexHandler {
                     "{} {} {}",
                     id(context.channel()),
                     direction,
-                    message instanceof ByteBuf buffer ? describe(buffer) : String.valueOf(message));
+                    message instanceof ByteBuf buffer
+                            ? describe(buffer)
+                            : message instanceof DeferredMessage request
+                                    ? "request with a " + describe(request.content())
+                                    : String.valueOf(message));
         }
     }
 

@@ -239,6 +239,24 @@ public abstract class ApiSuite {
         return future;
     }
 
+    /**
+     * Fills the way to a peer, which reads nothing from now on: what is sent afterwards waits at this end, behind so
+     * many messages.
+     */
+    protected static List<Future<Void>> fill(RdmaClient client, RdmaChannel peer, int behind) {
+        peer.config().setAutoRead(false);
+        List<Future<Void>> sends = new ArrayList<>();
+        do {
+            sends.add(client.send(Unpooled.wrappedBuffer(new byte[20_000])));
+            settle(client.channel(), peer);
+        } while (unsent(sends) < behind);
+        return sends;
+    }
+
+    protected static long unsent(List<? extends Future<?>> sends) {
+        return sends.stream().filter(send -> !send.isDone()).count();
+    }
+
     /** Clients that connect to a server, of which one is up now, if any can be. */
     protected List<CompletableFuture<RdmaClient>> connectSome(RdmaServer server) {
         RdmaClient.Builder builder =

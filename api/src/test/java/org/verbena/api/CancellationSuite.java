@@ -133,7 +133,8 @@ public abstract class CancellationSuite extends ApiSuite {
                 cancelled.add(client.request(new byte[] {2}));
             }
             CompletableFuture<byte[]> last = client.request(new byte[] {3});
-            Patience.turns(client.channel().eventLoop());
+            RdmaChannel channel = client.channel();
+            Patience.until("all are sent", () -> channel.statistics().messagesSent() == 52);
             cancelled.forEach(each -> each.cancel(false));
             Patience.until("all are dropped", () -> server.abandonedRequests() == 50);
             turns.release(1000);
@@ -344,6 +345,50 @@ public abstract class CancellationSuite extends ApiSuite {
     }
 
     // ---- byte for byte
+
+    /** A peer that takes nothing for a while gets no work that nobody waits for, nor a word about it. */
+    @Test
+    void whatIsGivenUpBeforeItsTurnIsNotSent() {
+        int count = 100;
+        int behind = 10;
+        for (boolean inTime : new boolean[] {false, true}) {
+            try (Server server = listenForFrames();
+                    RdmaClient client = RdmaClient.builder()
+                            .group(group)
+                            .requestTimeout(LONG)
+                            .maxPending(behind + count + 1, 100_000_000)
+                            .connect(host(), server.address().getPort())) {
+                RdmaChannel atServer = server.next();
+                List<Future<Void>> sends = fill(client, atServer, behind);
+                for (int round = 0; round < 2; round++) { // the second has the room of the first
+                    List<CompletableFuture<byte[]>> givenUp = new ArrayList<>();
+                    for (int i = 1; i < count; i++) {
+                        givenUp.add(client.request(new byte[] {1}, inTime ? LONG : brief(50)));
+                    }
+                    if (inTime) {
+                        Patience.turns(client.channel().eventLoop());
+                        givenUp.forEach(each -> each.cancel(false));
+                    }
+                    for (CompletableFuture<byte[]> each : givenUp) {
+                        assertThat(failure("a request", each))
+                                .isInstanceOf(inTime ? CancellationException.class : RequestException.TimedOut.class);
+                    }
+                    Patience.turns(client.channel().eventLoop());
+                }
+                CompletableFuture<byte[]> wanted = client.request(new byte[] {2});
+                Patience.turns(client.channel().eventLoop());
+                atServer.config().setAutoRead(true);
+                byte[] frame = nextRequest(atServer);
+                assertThat(payload(frame)).containsExactly(2);
+                reply(atServer, frame);
+                assertThat(Patience.await("the reply", wanted)).containsExactly(2);
+                sends.forEach(send -> done("a message", send));
+                done("another", client.send(Unpooled.wrappedBuffer(new byte[] {3})));
+                byte[] next = inbox(atServer).next();
+                assertThat(hex(next)).isEqualTo("0000000000000000" + "03");
+            }
+        }
+    }
 
     @Test
     void cancelsAreAsDocumented() {

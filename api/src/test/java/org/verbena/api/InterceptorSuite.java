@@ -340,7 +340,7 @@ public abstract class InterceptorSuite extends ApiSuite {
                 RdmaChannel accepted = backend.next();
                 assertThat(outer.request(new byte[1]).get()).hasSize(1);
                 assertThat(micros(inbox(accepted).next())).isPositive().isLessThanOrEqualTo(SHORT_MICROS);
-                assertThat(micros(inbox(accepted).next())).isEqualTo(1_000_000);
+                assertThat(micros(inbox(accepted).next())).isPositive().isLessThanOrEqualTo(1_000_000);
                 assertThat(micros(inbox(accepted).next())).isPositive().isLessThanOrEqualTo(SHORT_MICROS);
                 assertThat(micros(inbox(accepted).next()))
                         .as("of another thread")

@@ -2,6 +2,7 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Ticker;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.api.client.RequestOptions;
 import org.verbena.api.client.Target;
 import org.verbena.api.internal.memory.ChannelBuffers;
+import org.verbena.api.internal.request.Requests;
 import org.verbena.api.service.Codec;
 import org.verbena.api.service.Method;
 import org.verbena.transport.soft.SoftOptions;
@@ -41,11 +44,12 @@ class RefusedThreadsTest {
     /** Far more than a run asks for. */
     private static final int MAX = 1000;
 
-    /** The system's, except that it refuses one thread or timer. */
+    /** The system's, except that it refuses one thread or timer, or to be read once while a request begins. */
     private static final class RefusingClock extends LoopClock {
         private final LoopClock inner = LoopClock.system();
         private final int refused;
         final AtomicInteger asked = new AtomicInteger();
+        final AtomicBoolean failsRequest = new AtomicBoolean();
 
         RefusingClock(int refused) {
             this.refused = refused;
@@ -59,7 +63,16 @@ class RefusedThreadsTest {
 
         @Override
         public long nanoTime() {
+            if (failsRequest.get() && isInRequests() && failsRequest.compareAndSet(true, false)) {
+                throw new OutOfMemoryError("for a test");
+            }
             return inner.nanoTime();
+        }
+
+        private static boolean isInRequests() {
+            return StackWalker.getInstance()
+                    .walk(frames ->
+                            frames.anyMatch(frame -> frame.getClassName().startsWith(Requests.class.getName())));
         }
 
         @Override
@@ -192,6 +205,31 @@ class RefusedThreadsTest {
 
     private static RdmaClient.Builder builder(RdmaEventLoopGroup loops) {
         return RdmaClient.builder().group(loops).onState(state -> {});
+    }
+
+    /** It has been counted by then. */
+    @Test
+    void aRequestForWhichThereIsNoMemoryEndsAndMakesRoom() {
+        RefusingClock clock = new RefusingClock(Integer.MAX_VALUE);
+        MessageHandler echo = (exchange, message) -> exchange.reply(message.retain());
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(new RefusingProvider(clock), 1);
+                RdmaServer server = RdmaServer.builder().group(loops).bind("127.0.0.1", 0, echo);
+                RdmaClient client = builder(loops).maxPending(1, 1000).connect("127.0.0.1", server.port())) {
+            for (boolean onLoop : new boolean[] {false, true}) {
+                ByteBuf message = Unpooled.wrappedBuffer(new byte[10]);
+                CompletableFuture<Object> cause = new CompletableFuture<>();
+                Runnable step = () -> client.request(message).addListener(done -> cause.complete(done.cause()));
+                clock.failsRequest.set(true);
+                if (onLoop) {
+                    client.channel().eventLoop().execute(step);
+                } else {
+                    step.run();
+                }
+                assertThat(Patience.await("its failure", cause)).isInstanceOf(OutOfMemoryError.class);
+                assertThat(message.refCnt()).isZero();
+                assertThat(Patience.await("the next", client.request(ASKED))).isEqualTo(ASKED);
+            }
+        }
     }
 
     @Test

@@ -11,6 +11,7 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.FileRegion;
 import java.net.SocketAddress;
 import java.util.ArrayDeque;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ConnectionException;
@@ -222,6 +223,8 @@ public final class OutboundBridge {
             // The outbound buffer releases its reference when the promise is done, or when the channel is closed; this
             // one is the connection's.
             open.send(buffer.retain(), onSent, null);
+        } else if (message instanceof DeferredMessage deferred) {
+            sendDeferred(deferred, open);
         } else if (message instanceof FileRegion file) {
             if (!files.send(file, open, onSent)) {
                 return false;
@@ -234,6 +237,22 @@ public final class OutboundBridge {
             left--;
         }
         return true;
+    }
+
+    /** One that nobody wants, or that cannot be made, fails in its turn. */
+    private void sendDeferred(DeferredMessage deferred, MessageConnection open) {
+        ByteBuf made;
+        try {
+            made = deferred.make0(host.alloc());
+        } catch (Throwable cause) { // for want of memory
+            open.fail(cause, onSent, null);
+            return;
+        }
+        if (made == null) {
+            open.fail(new CancellationException("given up before it was sent"), onSent, null);
+        } else {
+            open.send(made, onSent, null);
+        }
     }
 
     private void onSent0(@Nullable Object context, @Nullable Throwable cause) {

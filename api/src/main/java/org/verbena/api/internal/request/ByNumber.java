@@ -32,8 +32,8 @@ final class ByNumber<R> {
         requests.put(key(number), request);
     }
 
-    void remove(long number) {
-        requests.remove(key(number));
+    @Nullable R remove(long number) {
+        return requests.remove(key(number));
     }
 
     /**

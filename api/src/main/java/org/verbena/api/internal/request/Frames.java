@@ -169,7 +169,7 @@ public final class Frames {
     private static ByteBuf join(ByteBufAllocator allocator, ByteBuf head, ByteBuf payload) {
         if (payload.readableBytes() <= COPIED_BYTES) {
             try {
-                head.writeBytes(payload);
+                head.writeBytes(payload, payload.readerIndex(), payload.readableBytes()); // others may read it as well
             } catch (Throwable failure) {
                 head.release();
                 throw failure;

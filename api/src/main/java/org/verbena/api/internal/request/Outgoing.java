@@ -18,6 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.internal.channel.DeferredMessage;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
@@ -82,32 +83,24 @@ final class Outgoing {
     }
 
     /** As {@link #send(int, long, ByteBuf)}, with a time behind the header. */
-    Future<Void> sendTimed(int kind, long correlation, long timeNanos, ByteBuf payload) {
+    private Future<Void> sendTimed(int kind, long correlation, long timeNanos, ByteBuf payload) {
         return send(kind, correlation, Frames.micros(timeNanos), payload, new Sent(this));
     }
 
     /**
-     * Sends a request with headers, to a peer that takes them.
+     * Sends a request, which makes its frame when its turn comes.
      *
-     * @param payload its ownership is taken
+     * @param headers what goes with it
      * @return done when the send has completed
      */
-    Future<Void> headedRequest(long correlation, long timeNanos, int flags, Headers headers, ByteBuf payload) {
+    Future<Void> request(DeferredMessage request, Headers headers) {
         Sent sent = new Sent(this);
-        ByteBuf frame;
         try {
-            checkLength(headers, payload);
-            frame = Frames.ofHeadedRequest(
-                    channel.alloc(),
-                    correlation,
-                    Frames.micros(timeNanos),
-                    flags,
-                    headers,
-                    Messenger.checkUsable(payload));
-        } catch (RuntimeException | Error cause) {
-            return refuse(payload, sent, cause);
+            checkLength(headers, Messenger.checkUsable(request.content()));
+        } catch (RuntimeException cause) {
+            return sent.setFailure(cause);
         }
-        return context.writeAndFlush(frame, sent);
+        return context.writeAndFlush(request, sent);
     }
 
     /**
@@ -135,12 +128,15 @@ final class Outgoing {
         LinkOwner client = messenger.owner();
         if (goesOn && client != null && payload != null && !messenger.isUsable()) {
             Promise<Void> outcome = notifier.newPromise();
-            boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE, true);
-            if (!hasGone) { // nor can it be sent behind a leave: it would be lost
-                payload.release();
-                outcome.tryFailure(messenger.closed("send", new ClosedChannelException()));
+            try {
+                boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE, true);
+                if (!hasGone) { // nor can it be sent behind a leave: it would be lost
+                    payload.release();
+                    outcome.tryFailure(messenger.closed("send", new ClosedChannelException()));
+                }
+            } finally { // whatever is thrown, for want of memory
+                messenger.requests().giveBack(bytes);
             }
-            messenger.requests().giveBack(bytes);
             return outcome;
         }
         return send(Frames.MESSAGE, 0, Frames.NO_TIME, payload, new Counted(this, bytes));

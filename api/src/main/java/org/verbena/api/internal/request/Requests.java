@@ -1,6 +1,7 @@
 package org.verbena.api.internal.request;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -14,7 +15,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -23,6 +23,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.channel.DeferredMessage;
 import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.stat.ConnectionStat;
 import org.verbena.transport.ConnectionException;
@@ -169,6 +170,14 @@ public final class Requests {
         }
     }
 
+    /** Whether it begins nothing more. If the peer has closed it, the client learns so now. */
+    private boolean isClosed0() {
+        if (messenger.hasPeerClosed0()) {
+            serverLeaves0(0, "it has closed the connection");
+        }
+        return inactive || !messenger.isUsable();
+    }
+
     /** The server closes the connection, so that what it has sent before arrives; one that cannot is closed here. */
     private void leaveIfIdle0() {
         if (!leaving || left || !pending.isEmpty() || limit.messages() > 0 || inactive) {
@@ -204,27 +213,40 @@ public final class Requests {
             return request;
         }
         if (!limit.tryTake(request.bytes)) {
-            request.drop(limit.refusal("request", channel.remoteAddress(), request.bytes));
+            ReferenceCountUtil.safeRelease(request.message);
+            request.tryFailure(limit.refusal("request", channel.remoteAddress(), request.bytes));
             return request;
         }
         if (channel.eventLoop().inEventLoop()) {
             request.run();
-        } else {
-            try {
-                channel.eventLoop().execute(request);
-            } catch (RejectedExecutionException ended) {
-                request.notBegun(messenger.closed("request", ended));
-            }
+            return request;
+        }
+        try {
+            channel.eventLoop().execute(request);
+        } catch (RejectedExecutionException ended) {
+            request.notBegun(messenger.closed("request", ended), request.timeoutNanos);
+        } catch (Error noMemory) {
+            request.drop(noMemory);
         }
         return request;
     }
 
     /**
-     * A request, which is the promise of its reply, and listens to its own send. The channel owns the message from the
-     * start, so cancelling the request releases nothing early.
+     * A request, which is the promise of its reply, listens to its own send, and is what it writes to the channel: it
+     * keeps its message until that is sent, so that it can be given up, or go to another connection, until its turn
+     * comes.
+     *
+     * <pre>{@code
+     * WAITING --its turn--> HANDED OVER --sent--> ASKED --answer--> over
+     *    |                       |
+     *    |                       +--a closed connection has not taken it--> elsewhere
+     *    +--given up: nothing is sent--> over
+     * }</pre>
      */
-    private abstract class Request<T> extends DefaultPromise<T> implements Runnable, FutureListener<Void> {
-        private final @Nullable ByteBuf message;
+    private abstract class Request<T> extends DefaultPromise<T>
+            implements Runnable, FutureListener<Void>, DeferredMessage {
+        /** Owned, and counted against the limit, until it is sent; null from then on. Its starter's, then the loop's. */
+        private @Nullable ByteBuf message;
 
         /** What counts against the limit. */
         private final int bytes;
@@ -235,6 +257,10 @@ public final class Requests {
         private final boolean whole;
 
         private final boolean goesOn;
+
+        /** Whether its turn has come: the server may begin it from then on. */
+        private boolean handedOver;
+
         private long correlation;
         private long beganNanos;
         private long deadlineNanos;
@@ -264,28 +290,30 @@ public final class Requests {
         }
 
         /** This connection cannot begin it: another one of its client does, or it fails. */
-        private void notBegun(Throwable cause) {
-            giveBack(bytes);
+        private void notBegun(Throwable cause, long leftNanos) {
             LinkOwner owner = messenger.owner();
-            if (!goesOn
-                    || owner == null
-                    || message == null
-                    || !owner.goOn(this, operation(), message, timeoutNanos, whole)) {
+            ByteBuf held = message;
+            if (goesOn && owner != null && held != null && owner.goOn(this, operation(), held, leftNanos, whole)) {
+                message = null;
+                giveBack(bytes);
+            } else {
                 drop(cause);
             }
         }
 
-        /** Fails before anything is sent. */
-        private void giveUp(Throwable cause) {
-            giveBack(bytes);
-            drop(cause);
+        /** Fails, and needs neither memory nor room any more. */
+        private void drop(Throwable cause) {
+            settle();
+            tryFailure(cause);
         }
 
-        private void drop(Throwable cause) {
-            if (message != null) {
-                message.release();
+        private void settle() {
+            ByteBuf held = message;
+            if (held != null) {
+                message = null;
+                held.release();
+                giveBack(bytes);
             }
-            tryFailure(cause);
         }
 
         @Override
@@ -295,19 +323,25 @@ public final class Requests {
 
         @Override
         public void run() {
-            if (message == null || isDone()) {
-                giveUp(new CancellationException("cancelled before it began"));
+            try {
+                begin0();
+            } catch (Throwable thrown) { // for want of memory
+                forget0();
+                drop(thrown);
+            }
+        }
+
+        private void begin0() {
+            if (isDone()) {
+                settle();
                 return;
             }
-            if (messenger.hasPeerClosed0()) {
-                serverLeaves0(0, "it has closed the connection");
-            }
-            if (inactive || !messenger.isUsable()) {
-                notBegun(messenger.closed("request", new ClosedChannelException()));
+            if (isClosed0()) {
+                notBegun(messenger.closed("request", new ClosedChannelException()), timeoutNanos);
                 return;
             }
             if (pending.size() >= most) {
-                giveUp(limitReached());
+                drop(limitReached());
                 return;
             }
             number0();
@@ -315,7 +349,7 @@ public final class Requests {
             beganNanos = now;
             deadlineNanos = now + Math.min(lengthNanos(), MAX_TIMEOUT_NANOS);
             sweepBy0(deadlineNanos, now);
-            send0(message, lengthNanos());
+            send0().addListener(this);
         }
 
         /** How long it may take from when it is sent. */
@@ -345,24 +379,66 @@ public final class Requests {
             count0();
         }
 
-        Future<Void> post0(ByteBuf payload, long timeNanos) {
-            return messenger.outgoing().sendTimed(Frames.TIMED_REQUEST, correlation, timeNanos, payload);
+        /** What goes with it. */
+        Headers headers() {
+            return Headers.NONE;
         }
 
-        /** Sends it, once it counts against the limit. */
-        private void send0(ByteBuf payload, long timeNanos) {
-            post0(payload, timeNanos).addListener(this);
+        Future<Void> send0() {
+            return messenger.outgoing().request(this, headers());
+        }
+
+        @Override
+        public ByteBuf content() {
+            ByteBuf held = message;
+            return held == null ? Unpooled.EMPTY_BUFFER : held;
+        }
+
+        @Override
+        public @Nullable ByteBuf make0(ByteBufAllocator allocator) {
+            ByteBuf held = message;
+            if (held == null || isDone()) {
+                return null;
+            }
+            ByteBuf lent = held.retain();
+            try {
+                ByteBuf frame = frame0(allocator, Frames.micros(leftNanos()), lent);
+                handedOver = true;
+                return frame;
+            } catch (Throwable noMemory) {
+                lent.release();
+                throw noMemory;
+            }
+        }
+
+        /** Makes the frame, and takes ownership of the payload unless it throws. */
+        ByteBuf frame0(ByteBufAllocator allocator, long timeMicros, ByteBuf payload) {
+            return Frames.of(allocator, Frames.TIMED_REQUEST, correlation, timeMicros, payload);
+        }
+
+        private long leftNanos() {
+            return Math.max(1, deadlineNanos - clock.nanoTime());
         }
 
         /** It has been sent, or could not be. */
         @Override
         public void operationComplete(Future<Void> sent) {
-            giveBack(bytes);
-            if (!sent.isSuccess()) {
-                forget0();
-                Throwable cause = sent.cause();
-                tryFailure(SendFailures.refusesOnlyIt(cause) ? cause : SendFailures.begun(channel, cause));
+            if (sent.isSuccess()) {
+                settle();
+                return;
             }
+            Throwable cause = sent.cause();
+            boolean waits = forget0();
+            if (waits && isMovable() && (!handedOver || cause instanceof ConnectionException.NotDone) && isClosed0()) {
+                notBegun(messenger.closed("request", cause), leftNanos());
+            } else {
+                drop(SendFailures.refusesOnlyIt(cause) ? cause : SendFailures.begun(channel, cause));
+            }
+        }
+
+        /** Whether another connection can begin it, once this one has tried to send it. */
+        boolean isMovable() {
+            return true;
         }
 
         /** Nobody waits for what has arrived. */
@@ -376,21 +452,28 @@ public final class Requests {
                 countUnanswered0();
             }
             tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
-                    + Messenger.inMillis(timeoutNanos) + " ms; the peer may still be working on it"));
+                    + Messenger.inMillis(timeoutNanos) + " ms; "
+                    + (handedOver ? "the peer may still be working on it" : "it was not sent by then")));
         }
 
-        /** Nobody waits for the reply: the server need not go on with it. */
+        /** Nobody waits for the reply: the server need not go on with it, or begin it. */
         void giveUp0() {
-            if (equals(pending.get(correlation)) && !inactive) {
+            boolean waits = forget0();
+            if (!handedOver) {
+                settle();
+            } else if (waits && !inactive) {
                 messenger.outgoing().send(Frames.CANCEL, correlation, Unpooled.EMPTY_BUFFER);
             }
-            forget0();
         }
 
-        void forget0() {
-            pending.remove(correlation);
-            count0();
-            leaveIfIdle0();
+        /** Returns whether this connection had it. */
+        boolean forget0() {
+            boolean waits = pending.remove(correlation) != null;
+            if (waits) {
+                count0();
+                leaveIfIdle0();
+            }
+            return waits;
         }
 
         @Override
@@ -457,13 +540,16 @@ public final class Requests {
         }
 
         @Override
-        Future<Void> post0(ByteBuf payload, long timeNanos) {
-            if (operation.headers().isEmpty()) {
-                return super.post0(payload, timeNanos);
-            }
-            return messenger
-                    .outgoing()
-                    .headedRequest(correlation(), timeNanos, operation.flags(), operation.headers(), payload);
+        Headers headers() {
+            return operation.headers();
+        }
+
+        @Override
+        ByteBuf frame0(ByteBufAllocator allocator, long timeMicros, ByteBuf payload) {
+            return headers().isEmpty()
+                    ? super.frame0(allocator, timeMicros, payload)
+                    : Frames.ofHeadedRequest(
+                            allocator, correlation(), timeMicros, operation.flags(), headers(), payload);
         }
 
         @Override
@@ -512,12 +598,26 @@ public final class Requests {
         }
 
         @Override
-        Future<Void> post0(ByteBuf payload, long timeNanos) {
-            Future<Void> sent = messenger
-                    .outgoing()
-                    .headedRequest(correlation(), timeNanos, Frames.STREAM, operation.headers(), payload);
+        Headers headers() {
+            return operation.headers();
+        }
+
+        @Override
+        Future<Void> send0() {
+            Future<Void> sent = super.send0();
             operation.stream().begin0(new ItemStream.Place(messenger, correlation(), this));
             return sent;
+        }
+
+        @Override
+        ByteBuf frame0(ByteBufAllocator allocator, long timeMicros, ByteBuf payload) {
+            return Frames.ofHeadedRequest(allocator, correlation(), timeMicros, Frames.STREAM, headers(), payload);
+        }
+
+        /** Its own frames may have been sent behind it, or have failed it. */
+        @Override
+        boolean isMovable() {
+            return false;
         }
 
         @Override
@@ -769,10 +869,15 @@ public final class Requests {
         if (pending.isEmpty()) {
             return;
         }
-        Throwable cause = SendFailures.begun(channel, messenger.closed("request", new ClosedChannelException()));
+        Throwable closed = messenger.closed("request", new ClosedChannelException());
+        Throwable begun = SendFailures.begun(channel, closed);
         for (Request<?> request : pending.all()) {
             request.forget0();
-            request.tryFailure(cause);
+            if (request.handedOver || !request.isMovable()) {
+                request.drop(begun);
+            } else {
+                request.notBegun(closed, request.leftNanos());
+            }
         }
     }
 }
