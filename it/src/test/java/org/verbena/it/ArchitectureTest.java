@@ -317,7 +317,9 @@ class ArchitectureTest {
                                 internal + "option",
                                 api + ".queuepair")),
                 Map.entry(internal + "server", List.of(internal + "loop", internal + "stat", internal + "option")),
-                Map.entry(internal + "request", List.of(internal + "loop", internal + "stat", api + ".service")),
+                Map.entry(
+                        internal + "request",
+                        List.of(internal + "channel", internal + "loop", internal + "stat", api + ".service")),
                 Map.entry(
                         internal + "client",
                         List.of(

@@ -245,7 +245,7 @@ public final class Requests {
      */
     private abstract class Request<T> extends DefaultPromise<T>
             implements Runnable, FutureListener<Void>, DeferredMessage {
-        /** Owned, and counted against the limit, until it is sent; null from then on. Its starter's, then the loop's. */
+        /** Owned, and counted against the limit, until it is sent, then null. Its starter's, then the loop's. */
         private @Nullable ByteBuf message;
 
         /** What counts against the limit. */
