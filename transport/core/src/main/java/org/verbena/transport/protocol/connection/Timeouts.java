@@ -20,9 +20,8 @@ import org.verbena.transport.protocol.wire.Credits;
 
 /**
  * What a peer must do in time: answer HELLO, CLOSE and PING, finish a message whose memory others wait for, and return
- * grants of shared receives that others wait for, or use them. Also
- * when the connection must be called next. Times are of {@link System#nanoTime()}, so they are compared by their
- * difference; {@link #NONE} is no time.
+ * grants of shared receives that others wait for, or use them. Also when the connection must be called next. Times are
+ * of {@link System#nanoTime()}, so they are compared by their difference; {@link #NONE} is no time.
  */
 final class Timeouts {
     static final long NONE = Long.MAX_VALUE;
@@ -64,6 +63,11 @@ final class Timeouts {
     private long retryNanos = NONE;
     private long messageNanos = NONE;
     private long returnNanos = NONE;
+    /** The question after grants that is to be answered by then. */
+    private int question;
+    /** What had arrived of messages when the question was put, or this was last looked at. */
+    private long bytesAtQuestion;
+
     private long silentSinceNanos;
     /** When the silent peer was last pinged. */
     private long pingedNanos;
@@ -150,14 +154,30 @@ final class Timeouts {
         if (watchMessage(inbox.isWithinMessage() || rendezvous.isReading())) {
             see();
         }
-        if (!window.isReturnDue()) {
-            returnNanos = NONE;
-        } else if (returnNanos == NONE) {
-            returnNanos = after(returnMillis());
-        }
+        watchReturn();
         if (!rendezvous.isReading() && (!inbox.isReading() || credits.outstandingGrant() <= 0)) {
             withheld = true;
         }
+    }
+
+    /** A peer whose messages this end holds up need not use its grants, nor one that has closed. */
+    private void watchReturn() {
+        int open = life.isClosing() || !inbox.isReading() || rendezvous.isHeldUp() ? 0 : window.openQuestion();
+        if (open == 0) {
+            returnNanos = NONE;
+        } else if (returnNanos == NONE || open != question) {
+            awaitReturn();
+        }
+        question = open;
+    }
+
+    private void awaitReturn() {
+        returnNanos = after(returnMillis());
+        bytesAtQuestion = arrivedNow();
+    }
+
+    private long arrivedNow() {
+        return window.arrivedBytes() + rendezvous.takenBytes();
     }
 
     /** Checks what is due: pings a silent peer, and returns why the peer is to be disconnected, or null. */
@@ -170,9 +190,12 @@ final class Timeouts {
             return late;
         }
         if (isDue(returnNanos, nowNanos)) {
-            return new ConnectionException.TimedOut(
-                    peer + " was asked for grants that it does not use, while others waited for them, and has neither"
-                            + " returned any nor sent a message for " + returnMillis() + " ms");
+            if (arrivedNow() - bytesAtQuestion < LEAST_BYTES) {
+                return new ConnectionException.TimedOut(
+                        peer + " was asked for grants that it does not use, while others waited for them, and has"
+                                + " neither returned nor used all but one of them for " + returnMillis() + " ms");
+            }
+            awaitReturn(); // it uses them, over a slow network, or sends a long message, which needs none
         }
         if (life.is(Phase.HANDSHAKE)) {
             return checkHello(nowNanos);

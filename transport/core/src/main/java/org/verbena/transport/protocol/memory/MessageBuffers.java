@@ -73,7 +73,10 @@ public final class MessageBuffers {
     private static final int SPEED_DIVISOR = 2;
     /** One connection's share: it gets no further message while its user holds more than this part. */
     private static final int SHARE_DIVISOR = 8;
-    /** The messages of one address take no more than this part, or are one message. */
+    /**
+     * The messages of one address take no more than this part, or are one message; and the receives of its connections
+     * no more than this part of what is for speed, or are of one connection.
+     */
     private static final int ADDRESS_DIVISOR = 2;
 
     private static final RateLimitedLog REFUSALS = new RateLimitedLog(LoggerFactory.getLogger(MessageBuffers.class));
@@ -93,6 +96,7 @@ public final class MessageBuffers {
 
     // Guarded by this.
     private long reservedBytes;
+    private final Map<Long, Long> reservedByNetwork = new HashMap<>();
     /** How many were promised messages up to each length. */
     private final NavigableMap<Integer, Integer> promises = new TreeMap<>();
     /** The bytes that messages have. */
@@ -282,7 +286,7 @@ public final class MessageBuffers {
         }
         messageBytes += bytes;
         if (network != PeerAddress.UNKNOWN) {
-            bytesByNetwork.merge(network, bytes, Long::sum);
+            add(bytesByNetwork, network, bytes);
         }
         return true;
     }
@@ -290,7 +294,7 @@ public final class MessageBuffers {
     private synchronized void uncharge(long network, long bytes) {
         messageBytes -= bytes;
         if (network != PeerAddress.UNKNOWN) {
-            bytesByNetwork.computeIfPresent(network, (key, held) -> held == bytes ? null : held - bytes);
+            add(bytesByNetwork, network, -bytes);
         }
     }
 
@@ -352,17 +356,79 @@ public final class MessageBuffers {
      *     of what they may
      * @return false if there is no room for so many: nothing was reserved
      */
-    public synchronized boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
-        long limitBytes = leftBeside(promises.isEmpty() ? 0 : promises.lastKey());
-        if (forSpeed) {
-            limitBytes /= SPEED_DIVISOR;
+    public boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
+        return new Reservation(PeerAddress.UNKNOWN).reserve(receives, bufferBytes, forSpeed);
+    }
+
+    /**
+     * What a connection reserves for its receives, nothing at first.
+     *
+     * @param network of its peer, as in {@link Waiter#network}
+     * @return to be released when the connection ends
+     */
+    public Reservation reservation(long network) {
+        return new Reservation(network);
+    }
+
+    /**
+     * One connection's part of what is reserved for receives. All connections of one address get no more for speed than
+     * half of what there is for that, or one connection gets more.
+     */
+    public final class Reservation {
+        private final long network;
+        private long bytes;
+
+        private Reservation(long network) {
+            this.network = network;
         }
-        long bytes = receives * receivePool.blockBytes(bufferBytes);
-        if (reservedBytes + bytes > limitBytes) {
-            return false;
+
+        /**
+         * Adds to it, as {@link MessageBuffers#reserveReceives} says.
+         *
+         * @param receives how many more
+         * @param bufferBytes the size of each
+         * @param forSpeed whether these are more than what is needed for progress
+         * @return false if there is no room for so many: nothing was reserved
+         */
+        public boolean reserve(int receives, int bufferBytes, boolean forSpeed) {
+            synchronized (MessageBuffers.this) {
+                long limitBytes = leftBeside(promises.isEmpty() ? 0 : promises.lastKey());
+                long moreBytes = receives * receivePool.blockBytes(bufferBytes);
+                long ofAddress = reservedByNetwork.getOrDefault(network, 0L);
+                if (forSpeed) {
+                    limitBytes /= SPEED_DIVISOR;
+                    if (ofAddress > bytes && ofAddress + moreBytes > limitBytes / ADDRESS_DIVISOR) {
+                        return false;
+                    }
+                }
+                if (reservedBytes + moreBytes > limitBytes) {
+                    return false;
+                }
+                charge(moreBytes);
+                return true;
+            }
         }
-        reservedBytes += bytes;
-        return true;
+
+        /** Returns all of it. */
+        public void release() {
+            synchronized (MessageBuffers.this) {
+                charge(-bytes);
+            }
+        }
+
+        private void charge(long moreBytes) {
+            bytes += moreBytes;
+            reservedBytes += moreBytes;
+            if (network != PeerAddress.UNKNOWN) {
+                add(reservedByNetwork, network, moreBytes);
+            }
+        }
+    }
+
+    private static void add(Map<Long, Long> sums, Long network, long bytes) {
+        if (sums.merge(network, bytes, Long::sum) == 0) {
+            sums.remove(network);
+        }
     }
 
     /**

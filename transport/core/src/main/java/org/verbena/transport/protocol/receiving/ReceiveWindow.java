@@ -75,17 +75,21 @@ public final class ReceiveWindow {
 
     private int longerFrom;
     private @Nullable Receives ownReceives;
-    private int reserved;
-    /** Reserved while receives were short, as some may still be. */
-    private int shortReserved;
+    /** For {@link #ownReceives}. While some may still be short, for those as well. */
+    private MessageBuffers.@Nullable Reservation reservation;
     /** How many are kept posted, apart from those that are held. */
     private int kept;
 
     private @Nullable SharedReceives shared;
-    private boolean joined;
+    /** This connection's part of {@link #shared}, until it ends. */
+    private SharedReceives.@Nullable Seat seat;
+
     private int usedOfShared;
-    /** The peer was asked to give grants back, since its last message. */
+    private long arrivedBytes;
+    /** The peer was asked to use its grants or to give them back, all but one, and has not done it. */
     private boolean reclaimAsked;
+    /** How often it was asked. */
+    private int questions;
 
     private boolean open;
     private boolean controlCame;
@@ -149,10 +153,10 @@ public final class ReceiveWindow {
             endpoint.takeReceivesInAnyOrder(); // each is found by its id
         }
         ownReceives = receives;
-        if (!buffers.reserveReceives(least, ownBytes, false)) {
+        reservation = buffers.reservation(waiter.network());
+        if (!reservation.reserve(least, ownBytes, false)) {
             throw noReceives(least);
         }
-        reserved = least;
         kept = least;
         int first = peerSpeaksFirst && !raw ? 1 : least;
         if (receives.post(first) < Math.min(first, MessageOptions.MIN_RECEIVE_DEPTH)) {
@@ -194,11 +198,11 @@ public final class ReceiveWindow {
         }
         SharedReceives found = SharedReceives.of(queue, buffers, ownBytes);
         found.refill();
-        if (!found.join(member)) {
-            throw new RegisteredMemoryExhaustedException(
-                    "no room for one more connection in the " + found + ": make the queue deeper or use more loops");
+        seat = found.join(member, waiter.network());
+        if (seat == null) {
+            throw new RegisteredMemoryExhaustedException("no room for one more connection in the " + found
+                    + ": raise CompletionLoopOptions.sharedReceiveDepth, or use more loops");
         }
-        joined = true;
         shared = found;
     }
 
@@ -225,15 +229,15 @@ public final class ReceiveWindow {
     }
 
     private boolean keep(int count, boolean forSpeed) {
-        int more = count - reserved;
-        if (more > 0) {
-            if (!buffers.reserveReceives(more, ownBytes, forSpeed)) {
-                return false;
-            }
-            reserved = count;
-            kept = count;
+        if (count > kept && !reserve(count - kept, ownBytes, forSpeed)) {
+            return false;
         }
+        kept = Math.max(kept, count);
         return true;
+    }
+
+    private boolean reserve(int more, int bytes, boolean forSpeed) {
+        return reservation != null && reservation.reserve(more, bytes, forSpeed);
     }
 
     /** The size of what is posted from now on. */
@@ -264,13 +268,11 @@ public final class ReceiveWindow {
     private void becomeLong(Receives receives) {
         longWanted = false;
         int count = Math.min(options.firstReceiveDepth(greatestBytes), receives.depth());
-        while (count >= kept && !buffers.reserveReceives(count, greatestBytes, true)) {
+        while (count >= kept && !reserve(count, greatestBytes, true)) {
             count /= 2;
         }
         growthRefused = count < kept;
         if (!growthRefused) {
-            shortReserved = reserved;
-            reserved = count;
             kept = count;
             ownBytes = greatestBytes;
             receives.grow(ownBytes);
@@ -418,12 +420,13 @@ public final class ReceiveWindow {
      * call promises them.
      */
     public int grantable(int undelivered) {
-        if (shared != null) {
+        SharedReceives.Seat mine = seat;
+        if (mine != null) {
             // What was used is granted again, and twice that to a peer that wants more: others have the rest.
             int has = credits.outstandingGrant();
             int room = greatest() - has - occupied(undelivered);
             int wanted = credits.isMoreWanted() ? 2 * usedOfShared : usedOfShared;
-            int more = shared.promise(has, Math.min(room, Math.max(wanted, has == 0 ? 1 : 0)));
+            int more = mine.promise(Math.min(room, Math.max(wanted, has == 0 ? 1 : 0)));
             if (more > 0) {
                 usedOfShared = 0;
             }
@@ -481,41 +484,48 @@ public final class ReceiveWindow {
         if (isShort() && frameBytes > firstBytes / MUCH_OF_SHORT_DIVISOR) {
             longWanted = true;
         }
-        if (shared != null) {
-            shared.used(credits.outstandingGrant());
+        if (seat != null) {
+            seat.used();
             usedOfShared++;
-            reclaimAsked = false;
+            arrivedBytes += frameBytes;
+            reclaimAsked &= credits.isReturnAwaited();
         }
         return violation;
     }
 
     /**
-     * The shared queue runs short of receives: the next frame asks the peer to return grants, once until the peer has
-     * sent something.
+     * The shared queue runs short of receives: the next frame asks the peer to return grants, once until it has used or
+     * returned those that it has now.
      */
     private void reclaim() {
         if (open && !reclaimAsked && credits.outstandingGrant() > 1) {
             reclaimAsked = true;
+            questions++;
+            credits.awaitReturn();
             header.reclaim();
             waiter.onMemoryFreed(); // called while another connection is changing its state
         }
     }
 
-    /** Whether the peer keeps grants that it was asked for, and has sent no message since. */
-    public boolean isReturnDue() {
-        return reclaimAsked && credits.outstandingGrant() > 1;
+    /** Which question after grants the peer has still to answer, by messages or a RETURN; 0 if it owes no answer. */
+    public int openQuestion() {
+        return reclaimAsked ? questions : 0;
+    }
+
+    /** The bytes of the frames that used shared receives. */
+    public long arrivedBytes() {
+        return arrivedBytes;
     }
 
     /** The peer gives grants back; returns the violation, or null. */
     public @Nullable String grantsReturned(int frames) {
-        SharedReceives common = shared;
-        if (common == null) {
+        if (shared == null) {
             return "it returned grants that it was not asked for";
         }
         String violation = credits.takeBack(frames);
-        if (violation == null) {
-            reclaimAsked = false; // it may be asked again
-            common.returned(frames, credits.outstandingGrant());
+        if (violation == null && seat != null) {
+            seat.returned(frames);
+            reclaimAsked &= credits.isReturnAwaited();
         }
         return violation;
     }
@@ -526,17 +536,14 @@ public final class ReceiveWindow {
             awaitingMemory = false;
             buffers.forgetReceives(waiter);
         }
-        if (shared != null) {
-            if (joined) {
-                joined = false;
-                shared.leave(member, credits.outstandingGrant());
-            }
+        if (seat != null) {
+            seat.leave();
+            seat = null;
         } else if (ownReceives != null) {
             ownReceives.release();
-            buffers.unreserveReceives(reserved, ownBytes);
-            buffers.unreserveReceives(shortReserved, firstBytes);
-            reserved = 0;
-            shortReserved = 0;
+        }
+        if (reservation != null) {
+            reservation.release();
         }
     }
 

@@ -1,12 +1,15 @@
 package org.verbena.transport.protocol.receiving;
 
 import io.netty.buffer.ByteBuf;
-import java.util.LinkedHashSet;
-import java.util.Set;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.wire.Credits;
+import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
 /**
@@ -17,7 +20,8 @@ import org.verbena.transport.spi.SharedReceiveQueue;
  * uses its grant gets twice what it used, up to half of what is free, less one for each connection that has none now
  * and may ask for its one at any time, and less a reserve for connections to come. Hence a connection that was never
  * busy costs three receives, and a busy one gets a window as large as the others leave. When receives get short, the
- * peers are asked to give back what they do not use.
+ * peers are asked to give back what they do not use. All connections of one address together have at most half of what
+ * is shared.
  */
 final class SharedReceives implements AutoCloseable {
     /**
@@ -25,6 +29,9 @@ final class SharedReceives implements AutoCloseable {
      * to give back what they do not use.
      */
     private static final int RESERVE_DIVISOR = 16;
+
+    /** The connections of one address get at most this part of what connections have for speed. */
+    private static final int ADDRESS_DIVISOR = 2;
 
     /**
      * The time per connection between two rounds of asking all connections to give back: a question is a frame, and so
@@ -47,8 +54,12 @@ final class SharedReceives implements AutoCloseable {
     private int kept;
 
     private int promised;
-    private final Set<Member> members = new LinkedHashSet<>();
+    private int members;
     private int withoutGrant;
+    private final Map<Long, Address> addresses = new HashMap<>();
+
+    /** Those that have had more than one grant since they were last asked: each is asked once for that. */
+    private final List<Seat> askable = new ArrayList<>();
 
     /** When connections that get less than they want may have all asked again. */
     private long nextQuestionNanos;
@@ -105,92 +116,153 @@ final class SharedReceives implements AutoCloseable {
         }
     }
 
-    /** Adds a connection, if there is room for one more; it has no grant yet. */
-    boolean join(Member member) {
+    /**
+     * Adds a connection; it has no grant yet.
+     *
+     * @param network of the peer, see {@link PeerAddress}
+     * @return null if there is no room for one more
+     */
+    @Nullable Seat join(Member member, long network) {
         if (free() < withoutGrant + Credits.CONTROL_RECEIVES + 1) {
             reclaim();
-            return false;
+            return null;
         }
         promised += Credits.CONTROL_RECEIVES;
-        members.add(member);
+        members++;
         withoutGrant++;
         if (room() < 0) {
             reclaim();
         }
-        return true;
+        Address address = addresses.computeIfAbsent(network, Address::new);
+        address.seats++;
+        return new Seat(member, address);
     }
 
     private void reclaim() {
-        // What is promised beyond two for control and one for a message.
-        if (promised > members.size() * (Credits.CONTROL_RECEIVES + 1) - withoutGrant) {
-            for (Member member : members) {
-                member.reclaim();
-            }
+        for (Seat seat : askable) {
+            seat.place = -1;
+            seat.member.reclaim();
         }
+        askable.clear();
     }
 
     /** What may be promised for speed; negative while the reserve is in use. */
     private int room() {
-        return free() - withoutGrant - receives.depth() / RESERVE_DIVISOR;
+        return free() - withoutGrant - reserve();
     }
 
-    /**
-     * Promises receives that a connection wants to grant to its peer.
-     *
-     * @param has what is granted and unused
-     * @param wanted how much more
-     * @return how much more it may grant
-     */
-    int promise(int has, int wanted) {
-        int now = 0;
-        if (has == 0 && wanted > 0 && free() > 0) {
-            now = 1;
-            withoutGrant--;
-            promised++;
-        }
-        int more = Math.min(wanted - now, room() / 2);
-        if (more > 0 && has + now > 0) {
-            promised += more;
-            now += more;
-        }
-        if (has + now == 0 && wanted > 0) {
-            reclaim(); // its peer cannot send
-        } else if (now < wanted) {
-            reclaimInTime();
-        }
-        return now;
+    private int reserve() {
+        return receives.depth() / RESERVE_DIVISOR;
     }
 
     private void reclaimInTime() {
         long nowNanos = nanoClock.getAsLong();
         if (nowNanos - nextQuestionNanos >= 0) {
-            nextQuestionNanos = nowNanos + NANOS_PER_QUESTION * members.size();
+            nextQuestionNanos = nowNanos + NANOS_PER_QUESTION * members;
             reclaim();
         }
     }
 
-    /** A message frame has used one receive of a grant. */
-    void used(int left) {
-        promised--;
-        if (left == 0) {
-            withoutGrant++;
+    /** The connections with the hosts that are counted as one, and what they were granted beyond one each. */
+    private final class Address {
+        private final long network;
+        private int seats;
+        private int forSpeed;
+
+        Address(long network) {
+            this.network = network;
+        }
+
+        /** What its connections may be promised for speed. */
+        int room() {
+            int shared = kept - reserve() - members * (Credits.CONTROL_RECEIVES + 1);
+            return network == PeerAddress.UNKNOWN ? shared : shared / ADDRESS_DIVISOR - forSpeed;
         }
     }
 
-    /** A peer has returned grants; it has some left, or this end will give it one when it asks. */
-    void returned(int frames, int left) {
-        promised -= frames;
-        if (left == 0) {
-            withoutGrant++;
-        }
-    }
+    /** One connection's part. */
+    final class Seat {
+        private final Member member;
+        private final Address address;
 
-    /** A connection has ended. */
-    void leave(Member member, int unusedGrant) {
-        promised -= unusedGrant + Credits.CONTROL_RECEIVES;
-        members.remove(member);
-        if (unusedGrant <= 0) {
+        /** What the peer was granted and has not used. */
+        private int grants;
+
+        /** Among those to be asked; -1 if it is none of them. */
+        private int place = -1;
+
+        private Seat(Member member, Address address) {
+            this.member = member;
+            this.address = address;
+        }
+
+        /**
+         * Promises receives that the connection wants to grant to its peer.
+         *
+         * @param wanted how many more
+         * @return how many more it may grant
+         */
+        int promise(int wanted) {
+            int now = 0;
+            if (grants == 0 && wanted > 0 && free() > 0) {
+                now = 1;
+                set(1);
+            }
+            int more = Math.min(wanted - now, Math.min(room() / 2, address.room()));
+            if (more > 0 && grants > 0) {
+                now += more;
+                set(grants + more);
+            }
+            if (grants == 0 && wanted > 0) {
+                reclaim(); // its peer cannot send
+            } else if (now < wanted) {
+                reclaimInTime();
+            }
+            return now;
+        }
+
+        /** A message frame has used one receive of a grant. */
+        void used() {
+            set(grants - 1);
+        }
+
+        /** The peer has returned grants; it has some left, or this end will give it one when it asks. */
+        void returned(int frames) {
+            set(grants - frames);
+        }
+
+        /** The connection has ended. */
+        void leave() {
+            set(0);
+            stopAsking();
+            promised -= Credits.CONTROL_RECEIVES;
+            members--;
             withoutGrant--;
+            if (--address.seats == 0) {
+                addresses.remove(address.network);
+            }
+        }
+
+        private void set(int now) {
+            promised += now - grants;
+            withoutGrant += (now <= 0 ? 1 : 0) - (grants <= 0 ? 1 : 0);
+            address.forSpeed += Math.max(0, now - 1) - Math.max(0, grants - 1);
+            grants = now;
+            if (now > 1 && place < 0) {
+                place = askable.size();
+                askable.add(this);
+            }
+        }
+
+        private void stopAsking() {
+            if (place >= 0) {
+                Seat last = askable.removeLast();
+                if (last != this) {
+                    askable.set(place, last);
+                    last.place = place;
+                }
+                place = -1;
+            }
         }
     }
 
@@ -222,6 +294,6 @@ final class SharedReceives implements AutoCloseable {
     @Override
     public String toString() {
         return "shared receive queue of " + depth() + ", " + receives.posted() + " posted, " + promised
-                + " promised to " + members.size() + " connections";
+                + " promised to " + members + " connections";
     }
 }

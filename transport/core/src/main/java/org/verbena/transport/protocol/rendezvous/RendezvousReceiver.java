@@ -101,6 +101,11 @@ public final class RendezvousReceiver {
         return readsOut > 0;
     }
 
+    /** Whether a message of the peer waits for this end: for its user, memory or a turn. */
+    public boolean isHeldUp() {
+        return begun != done() && readsOut == 0;
+    }
+
     /** What was read in all, each read that is done counting as a long one. */
     public long takenBytes() {
         return takenBytes;

@@ -54,6 +54,8 @@ public final class Credits {
     private int granted;
     private int grantSent;
     private int received;
+    /** What {@link #received} has to become when grants were asked back: all but one of what was granted by then. */
+    private int awaitedReceived;
     /** The peer asks when it wants more. A peer that never asks is sent grants unasked. */
     private boolean peerAsks;
     /** The peer has asked, and was sent no new grant since. */
@@ -195,6 +197,16 @@ public final class Credits {
         }
         received += frames;
         return null;
+    }
+
+    /** The peer is asked to use or return what it is granted now, all but one. */
+    public void awaitReturn() {
+        awaitedReceived = granted - 1;
+    }
+
+    /** Whether it has not done so. */
+    public boolean isReturnAwaited() {
+        return received - awaitedReceived < 0;
     }
 
     /** A message frame arrived. */

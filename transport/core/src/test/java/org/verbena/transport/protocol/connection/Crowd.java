@@ -1,5 +1,7 @@
 package org.verbena.transport.protocol.connection;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -19,6 +21,9 @@ final class Crowd {
     final List<SimulatedNetwork> networks = new ArrayList<>();
     final List<Party> lefts = new ArrayList<>();
     final List<Party> rights = new ArrayList<>();
+    /** The number of the first connection that is not stopped. */
+    private int running;
+
     private final Random random;
     private final Device leftDevice;
     private final Device rightDevice;
@@ -46,10 +51,16 @@ final class Crowd {
 
     /** One more connection; it comes up as a step. Returns its left end. */
     Party add() {
+        return add(InetAddress.getLoopbackAddress());
+    }
+
+    /** One more connection, whose left end has this address. */
+    Party add(InetAddress leftAddress) {
         int number = networks.size();
         boolean first = number == 0;
         SimulatedNetwork network =
                 new SimulatedNetwork(random, leftDevice, rightDevice, first ? null : networks.getFirst());
+        network.left.address = new InetSocketAddress(leftAddress, network.left.address.getPort());
         Party left = first
                 ? Party.of("left0", Role.INITIATOR, network.left, options, leftPoolBytes)
                 : new Party("left" + number, Role.INITIATOR, network.left, lefts.getFirst());
@@ -70,12 +81,17 @@ final class Crowd {
         return left;
     }
 
+    /** From now on nothing happens on the connections that there are, as if the processes of their left ends stopped. */
+    void stopAll() {
+        running = networks.size();
+    }
+
     /** Until nothing can happen anywhere. */
     void settle() {
         boolean moved = true;
         while (moved) {
             moved = false;
-            for (SimulatedNetwork one : networks) {
+            for (SimulatedNetwork one : networks.subList(running, networks.size())) {
                 while (one.step()) {
                     moved = true;
                 }

@@ -39,7 +39,7 @@ final class SimulatedEndpoint implements Endpoint {
     final SimulatedNetwork.Device device;
     final SimulatedDomain domain;
     SimulatedEndpoint peer;
-    private final InetSocketAddress address;
+    InetSocketAddress address;
     private final EndpointCapabilities capabilities;
     private EndpointHandler handler;
     private byte[] peerData = {};

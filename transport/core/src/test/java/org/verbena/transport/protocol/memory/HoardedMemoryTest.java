@@ -104,6 +104,36 @@ class HoardedMemoryTest {
     }
 
     @Test
+    void oneAddressLeavesOthersHalfOfTheReceivesForSpeed() {
+        List<MessageBuffers.Reservation> hoarded = reserveAll(1);
+        List<MessageBuffers.Reservation> others = reserveAll(2);
+        assertThat(others).hasSizeGreaterThan(2).hasSizeGreaterThanOrEqualTo(hoarded.size());
+        MessageBuffers.Reservation needed = buffers.reservation(3);
+        assertThat(needed.reserve(3, RECEIVE_BYTES, true)).isFalse();
+        assertThat(needed.reserve(3, RECEIVE_BYTES, false))
+                .as("what is needed for progress")
+                .isTrue();
+        others.forEach(MessageBuffers.Reservation::release);
+        assertThat(reserveAll(1)).as("it has its share").isEmpty();
+        needed.release();
+        hoarded.forEach(MessageBuffers.Reservation::release);
+        assertThat(buffers.reservation(1).reserve(hoarded.size() + 1, RECEIVE_BYTES, true))
+                .as("one connection has no share")
+                .isTrue();
+    }
+
+    /** A receive for each connection, as long as there are some. */
+    private List<MessageBuffers.Reservation> reserveAll(long network) {
+        List<MessageBuffers.Reservation> all = new ArrayList<>();
+        MessageBuffers.Reservation next = buffers.reservation(network);
+        while (next.reserve(1, RECEIVE_BYTES, true)) {
+            all.add(next);
+            next = buffers.reservation(network);
+        }
+        return all;
+    }
+
+    @Test
     void othersGetMessagesBesideTheHoardOfOneAddress() {
         hoard(1);
         assertThat(hoard).hasSizeGreaterThan(8);

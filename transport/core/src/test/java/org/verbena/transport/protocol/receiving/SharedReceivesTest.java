@@ -14,28 +14,47 @@ import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareReceiveQueue;
+import org.verbena.transport.spi.PeerAddress;
 
 /** When connections are asked to give receives back. */
 class SharedReceivesTest {
-    private static final int DEPTH = 9;
-    private static final int MEMBERS = 2;
-    private static final int MANY = 100;
+    private static final int DEPTH = 90;
+    private static final int MANY = 1000;
+    private static final long ONE_ADDRESS = 1;
+    private static final long OTHER_ADDRESS = 2;
 
     private final SoftwareDomain domain = new SoftwareDomain();
     private final RegisteredBufferPool pool =
             new RegisteredBufferPool(domain, BufferPoolOptions.DEFAULTS.withAccess(Set.of(Access.LOCAL_WRITE)));
-    private final SoftwareReceiveQueue queue = new SoftwareReceiveQueue(domain, DEPTH);
     private final AtomicLong clock = new AtomicLong(Long.MAX_VALUE); // which overflows, as the JVM's may
+    private SoftwareReceiveQueue queue;
     private SharedReceives shared;
     private int asked;
 
     @BeforeEach
     void open() {
+        open(DEPTH);
+    }
+
+    private void open(int depth) {
+        queue = new SoftwareReceiveQueue(domain, depth);
         shared = new SharedReceives(queue, new MessageBuffers(pool, pool), 1024, clock::get);
         shared.refill();
-        for (int i = 0; i < MEMBERS; i++) {
-            assertThat(shared.join(() -> asked++)).isTrue();
+    }
+
+    private SharedReceives.Seat join(long network) {
+        SharedReceives.Seat seat = shared.join(() -> asked++, network);
+        assertThat(seat).isNotNull();
+        return seat;
+    }
+
+    /** As many as the connection gets that asks again and again. */
+    private static int hoard(SharedReceives.Seat seat) {
+        int has = 0;
+        for (int more = seat.promise(MANY); more > 0; more = seat.promise(MANY)) {
+            has += more;
         }
+        return has;
     }
 
     @AfterEach
@@ -46,39 +65,90 @@ class SharedReceivesTest {
     }
 
     @Test
-    void asksAllOnceInATimeHoweverMuchIsWanted() {
-        int has = shared.promise(0, MANY);
-        assertThat(asked).isEqualTo(MEMBERS);
+    void asksOnceInATimeHoweverMuchIsWanted() {
+        SharedReceives.Seat hoarder = join(ONE_ADDRESS);
+        SharedReceives.Seat other = join(ONE_ADDRESS);
+        hoard(hoarder);
+        assertThat(asked).isEqualTo(1);
         for (int i = 0; i < 10; i++) {
-            has += shared.promise(has, MANY);
-            assertThat(has).isBetween(1, DEPTH);
+            hoarder.used();
+            other.promise(MANY);
         }
-        assertThat(asked).isEqualTo(MEMBERS);
-        clock.addAndGet(MEMBERS * SharedReceives.NANOS_PER_QUESTION - 1);
-        shared.promise(has, MANY);
-        assertThat(asked).isEqualTo(MEMBERS);
+        assertThat(asked).isEqualTo(1);
+        clock.addAndGet(2 * SharedReceives.NANOS_PER_QUESTION - 1);
+        other.promise(MANY);
+        assertThat(asked).isEqualTo(1);
         clock.incrementAndGet();
-        shared.promise(has, MANY);
-        assertThat(asked).isEqualTo(2 * MEMBERS);
+        other.promise(MANY);
+        assertThat(asked).isEqualTo(3);
     }
 
     @Test
     void asksAtOnceForAConnectionThatHasNone() {
-        int has = 0;
-        for (int i = 0; i < 10; i++) {
-            has += shared.promise(has, MANY);
-        }
+        SharedReceives.Seat hoarder = join(ONE_ADDRESS);
+        SharedReceives.Seat other = join(OTHER_ADDRESS);
+        int has = hoard(hoarder);
+        hoarder.used();
         asked = 0;
-        for (long id = 0; shared.posted() > has + MEMBERS * Credits.CONTROL_RECEIVES; id++) {
+        for (long id = 0; shared.posted() >= has + 2 * Credits.CONTROL_RECEIVES; id++) {
             shared.spare(shared.take(id)); // what the other connection could have
         }
-        assertThat(shared.promise(0, 1)).isZero();
-        assertThat(asked).isEqualTo(MEMBERS);
+        assertThat(other.promise(1)).isZero();
+        assertThat(asked).isEqualTo(1);
     }
 
     @Test
     void asksNobodyWhenThereIsEnough() {
-        assertThat(shared.promise(0, 1)).isEqualTo(1);
+        assertThat(join(ONE_ADDRESS).promise(1)).isEqualTo(1);
         assertThat(asked).isZero();
+    }
+
+    @Test
+    void oneAddressHasNoMoreThanHalf() {
+        int hoarded = hoard(join(ONE_ADDRESS)) + hoard(join(ONE_ADDRESS)) + hoard(join(ONE_ADDRESS));
+        assertThat(hoarded).isBetween(DEPTH / 4, DEPTH / 2);
+        assertThat(hoard(join(OTHER_ADDRESS))).isGreaterThanOrEqualTo(hoarded / 2);
+    }
+
+    @Test
+    void whatIsUsedReturnedOrLeftCountsNoMore() {
+        SharedReceives.Seat first = join(ONE_ADDRESS);
+        SharedReceives.Seat second = join(ONE_ADDRESS);
+        int all = hoard(first);
+        assertThat(hoard(second)).isEqualTo(1);
+        first.returned(all - 1);
+        int most = hoard(second);
+        assertThat(most).isGreaterThan(all / 2);
+        for (int i = 0; i <= most; i++) {
+            second.used();
+        }
+        second.leave();
+        assertThat(hoard(first)).isGreaterThan(all / 2);
+    }
+
+    @Test
+    void connectionsOfUnknownAddressesAreNotCountedTogether() {
+        assertThat(hoard(join(PeerAddress.UNKNOWN))).isGreaterThan(DEPTH / 2);
+    }
+
+    /** To look for receives costs no more the more connections there are. */
+    @Test
+    void whoWasAskedIsNotAskedAgainForTheSame() {
+        queue.close();
+        shared.close();
+        int silent = 1000;
+        open(4 * silent);
+        for (int i = 0; i < silent; i++) {
+            join(ONE_ADDRESS).promise(2);
+        }
+        hoard(join(OTHER_ADDRESS));
+        SharedReceives.Seat last = join(OTHER_ADDRESS);
+        for (long id = 0; id < 4 * silent; id++) {
+            shared.spare(shared.take(id));
+        }
+        for (int i = 0; i < 100; i++) {
+            assertThat(last.promise(1)).isZero();
+        }
+        assertThat(asked).isLessThanOrEqualTo(2 * silent);
     }
 }
