@@ -1,10 +1,10 @@
 package org.verbena.api.internal.request;
 
 import io.netty.util.collection.LongObjectHashMap;
-import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Secrets;
 
 /**
  * Requests by their numbers. Netty's map keeps numbers that follow each other side by side: to remove one it would look
@@ -13,14 +13,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class ByNumber<R> {
     // Odd, so that no two numbers have one key.
-    private static final long FIRST;
-    private static final long SECOND;
-
-    static {
-        SecureRandom random = new SecureRandom();
-        FIRST = random.nextLong() | 1;
-        SECOND = random.nextLong() | 1;
-    }
+    private static final long FIRST = Secrets.nextLong() | 1;
+    private static final long SECOND = Secrets.nextLong() | 1;
 
     private final LongObjectHashMap<R> requests = new LongObjectHashMap<>();
 

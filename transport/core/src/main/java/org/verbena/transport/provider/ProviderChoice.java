@@ -16,6 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.spi.RdmaProvider;
+import org.verbena.transport.spi.Secrets;
 import org.verbena.transport.system.Requirements;
 
 /**
@@ -159,6 +160,7 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
      */
     public static List<RdmaProvider> installed() {
         checkRequirements();
+        Secrets.prepare();
         return Installed.PROVIDERS;
     }
 

@@ -2,8 +2,6 @@ package org.verbena.transport.software;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
-import java.security.SecureRandom;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -12,6 +10,7 @@ import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.PeerGroup;
+import org.verbena.transport.spi.Secrets;
 
 /**
  * The protection domain of a provider: maps STags to memory.
@@ -29,9 +28,6 @@ public final class SoftwareDomain implements MemoryDomain {
      */
     public static final int MAX_REGIONS = 1 << 24;
 
-    /** How many random bytes are drawn at a time: the generator's overhead is per call. */
-    private static final int RANDOM_BYTES = 256;
-
     /** A thread that never runs: memory that it may access belongs to no single thread. */
     private static final Thread NOBODY = Thread.ofPlatform().unstarted(() -> {});
 
@@ -41,12 +37,6 @@ public final class SoftwareDomain implements MemoryDomain {
 
     /** Changed under the lock. */
     private final KeyTable table = new KeyTable();
-
-    /** Under the lock. */
-    private final SecureRandom random = new SecureRandom();
-
-    /** Under the lock: random bits that are not used up. */
-    private final ByteBuffer randomBits = ByteBuffer.allocate(RANDOM_BYTES).limit(0);
 
     /** Without memory of its own. */
     public SoftwareDomain() {
@@ -60,6 +50,7 @@ public final class SoftwareDomain implements MemoryDomain {
      */
     public SoftwareDomain(MemorySource source) {
         this.source = source;
+        Secrets.prepare();
     }
 
     @Override
@@ -122,11 +113,7 @@ public final class SoftwareDomain implements MemoryDomain {
         }
         int stag;
         do {
-            if (!randomBits.hasRemaining()) {
-                random.nextBytes(randomBits.array());
-                randomBits.clear();
-            }
-            stag = randomBits.getInt();
+            stag = (int) Secrets.nextLong();
             // A program that has forgotten to set the key sends 0.
         } while (stag == 0 || table.find(stag) != null);
         return stag;

@@ -13,7 +13,6 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
-import java.security.SecureRandom;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -24,6 +23,7 @@ import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.shm.ffm.UnixSockets;
 import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.Secrets;
 
 /**
  * Brings an endpoint up: finds the peer's socket, shares the file, and reads or sends the answer.
@@ -41,8 +41,6 @@ final class ShmSetup {
     private static final long FIRST_RETRY_MILLIS = 2;
 
     private static final long LAST_RETRY_MILLIS = 64;
-
-    private static final SecureRandom SECRETS = new SecureRandom();
 
     private final ShmEndpoint endpoint;
     private final IoEventLoop loop;
@@ -207,8 +205,8 @@ final class ShmSetup {
             }
             file = shared;
             memory = shared.memory();
-            long high = SECRETS.nextLong();
-            long low = SECRETS.nextLong();
+            long high = Secrets.nextLong();
+            long low = Secrets.nextLong();
             Ring.putSecret(shared.memory(), high, low);
             ByteBuffer request = new Handshake.Request(
                             ShmContext.PID,

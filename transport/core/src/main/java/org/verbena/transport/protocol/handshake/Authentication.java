@@ -3,12 +3,12 @@ package org.verbena.transport.protocol.handshake;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
-import java.security.SecureRandom;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.spi.Secrets;
 
 /**
  * The proof, by both ends, that they have the same pre-shared key. Pure: it sends nothing.
@@ -46,8 +46,6 @@ public final class Authentication {
     private static final int SAID_BYTES = Wire.HELLO_BYTES - Wire.HEADER_BYTES;
     private static final byte[] INITIATOR = label("initiator");
     private static final byte[] ACCEPTOR = label("acceptor");
-    private static final SecureRandom RANDOM = new SecureRandom();
-
     private final Role role;
     private final PreSharedKeys keys;
     private final byte[] nonce = random(NONCE_BYTES);
@@ -73,7 +71,7 @@ public final class Authentication {
 
     private static byte[] random(int bytes) {
         byte[] drawn = new byte[bytes];
-        RANDOM.nextBytes(drawn);
+        Secrets.nextBytes(drawn);
         return drawn;
     }
 
