@@ -41,7 +41,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
 
     private static final int CONTROL_BYTES = 4096;
 
-    private static final IoHandlerContext POLLING = new IoHandlerContext() {
+    static final IoHandlerContext POLLING = new IoHandlerContext() {
         @Override
         public boolean canBlock() {
             return false;
