@@ -35,12 +35,11 @@ final class CrowdClients {
         CountDownLatch echoed = new CountDownLatch(count);
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
         Check check = new Check(echoed);
-        Bootstrap bootstrap = new Bootstrap()
-                .group(group)
-                .channel(RdmaChannel.class)
-                .option(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true)
-                .option(RdmaChannelOption.SEND_DEPTH, 16)
-                .handler(check);
+        Bootstrap bootstrap =
+                new Bootstrap().group(group).channel(RdmaChannel.class).handler(check);
+        if (Boolean.parseBoolean(arguments[4])) {
+            bootstrap.option(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true).option(RdmaChannelOption.SEND_DEPTH, 16);
+        }
         List<Channel> channels = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             channels.add(bootstrap

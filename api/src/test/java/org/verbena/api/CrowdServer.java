@@ -29,11 +29,15 @@ final class CrowdServer {
         AtomicInteger open = new AtomicInteger();
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
         Echo echo = new Echo(active, open);
-        Channel server = new ServerBootstrap()
+        ServerBootstrap bootstrap = new ServerBootstrap();
+        if (Boolean.parseBoolean(arguments[3])) {
+            bootstrap
+                    .childOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true)
+                    .childOption(RdmaChannelOption.SEND_DEPTH, 16);
+        }
+        Channel server = bootstrap
                 .group(group)
                 .channel(RdmaServerChannel.class)
-                .childOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true)
-                .childOption(RdmaChannelOption.SEND_DEPTH, 16)
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel accepting) {
@@ -53,7 +57,7 @@ final class CrowdServer {
         long outsideBefore = directBytes() + MemoryInUse.registeredBytes(group);
         long sharedBefore = sharedBytes();
         echo.tellMeasured();
-        if (!active.await(240, TimeUnit.SECONDS)) {
+        if (!active.await(Integer.parseInt(arguments[4]), TimeUnit.SECONDS)) {
             System.err.println(active.getCount() + " of " + expected + " channels did not come");
             System.exit(1);
         }

@@ -2,6 +2,8 @@ package org.verbena.it.shm;
 
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.verbena.api.CancellationSuite;
 import org.verbena.api.ChannelSuite;
 import org.verbena.api.ClaimsSuite;
@@ -25,6 +27,7 @@ import org.verbena.api.ReconnectSuite;
 import org.verbena.api.RequestFailureSuite;
 import org.verbena.api.RequestWindowSuite;
 import org.verbena.api.RollingUpdateSuite;
+import org.verbena.api.SecretsSuite;
 import org.verbena.api.ServerMemorySuite;
 import org.verbena.api.SeveralServersSuite;
 import org.verbena.api.ShortFormLimitsSuite;
@@ -258,6 +261,20 @@ class ShmChannelsTest {
     @Nested
     @Tag("full")
     class ManyChannels extends ManyChannelsSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+
+        @Test
+        @Timeout(1800)
+        void tenThousandChannelsEchoWithDefaults() throws Exception {
+            echoWithDefaults(10_000);
+        }
+    }
+
+    @Nested
+    class Secrets extends SecretsSuite {
         @Override
         protected String provider() {
             return "shm";
