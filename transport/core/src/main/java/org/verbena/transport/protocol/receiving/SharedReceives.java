@@ -139,11 +139,11 @@ final class SharedReceives implements AutoCloseable {
     }
 
     private void reclaim() {
-        for (Seat seat : askable) {
+        while (!askable.isEmpty()) {
+            Seat seat = askable.removeLast();
             seat.place = -1;
             seat.member.reclaim();
         }
-        askable.clear();
     }
 
     /** What may be promised for speed; negative while the reserve is in use. */

@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Message frames</b> need the peer's grant. The window is the receive depth less two.
  *
  * <p><b>Control frames</b> use the two receives that are left, and so pass a full window and a peer that does not read.
- * A frame is acknowledged, in whichever frame is next, when its receive is posted again: at once, unless memory is short.
+ * A frame is acknowledged, in whichever frame is next, when its receive is posted again: at once, unless memory is
+ * short.
  * <ul>
  *   <li>One STATE, PING, PONG or CLOSE may be unacknowledged.
  * <li>One ACK may be unacknowledged. It is sent when a control frame was processed and no other frame has acknowledged

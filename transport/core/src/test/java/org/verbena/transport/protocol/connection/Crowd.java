@@ -81,7 +81,7 @@ final class Crowd {
         return left;
     }
 
-    /** From now on nothing happens on the connections that there are, as if the processes of their left ends stopped. */
+    /** Nothing happens any more on the connections that there are, as if the processes of their left ends stopped. */
     void stopAll() {
         running = networks.size();
     }
