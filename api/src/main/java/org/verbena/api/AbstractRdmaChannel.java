@@ -762,8 +762,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         /** Whether a flush follows behind the tasks that are queued now, once for all until then. */
         boolean flushesSoon() {
             if (!flushesSoon && !flushesGathered) {
-                flushesSoon = true;
                 eventLoop().execute(flushGathered);
+                flushesSoon = true;
             }
             return flushesSoon;
         }

@@ -155,8 +155,8 @@ public final class OneSidedOperations {
             flushScheduled = true;
             try {
                 loop.execute(flush);
-            } catch (RejectedExecutionException ending) {
-                LOG.debug("the loop ends: flushing now", ending);
+            } catch (RejectedExecutionException | Error refused) {
+                LOG.debug("the loop takes no task: flushing now", refused);
                 flush0();
             }
         }

@@ -146,7 +146,6 @@ public final class DatagramInbound {
 
     private void retryLater0() {
         if (!isRetryScheduled && !loop.isShuttingDown()) {
-            isRetryScheduled = true;
             loop.schedule(
                     () -> {
                         isRetryScheduled = false;
@@ -154,6 +153,7 @@ public final class DatagramInbound {
                     },
                     RETRY_MILLIS,
                     TimeUnit.MILLISECONDS);
+            isRetryScheduled = true;
         }
     }
 
@@ -165,6 +165,9 @@ public final class DatagramInbound {
                 loop.execute(replenish);
             } catch (RejectedExecutionException ended) {
                 isHungry.set(false); // the channel has ended with its loop
+            } catch (Error noMemory) {
+                isHungry.set(true); // the next buffer tries again
+                throw noMemory;
             }
         }
     }

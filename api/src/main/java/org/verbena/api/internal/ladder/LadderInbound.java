@@ -73,8 +73,8 @@ public final class LadderInbound {
         }
         if (!waiting.isEmpty()) {
             if (!drainScheduled) {
-                drainScheduled = true;
                 host.eventLoop().execute(drain);
+                drainScheduled = true;
             }
         } else if (!requested) {
             requested = host.request0();

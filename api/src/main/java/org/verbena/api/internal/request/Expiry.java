@@ -48,15 +48,15 @@ final class Expiry {
         long leastNanos = sweptNanos + LEAST_NANOS;
         long dueNanos = deadlineNanos - leastNanos < 0 ? leastNanos : deadlineNanos;
         Future<?> scheduled = sweep;
-        if (scheduled != null) {
-            if (dueNanos - sweepNanos >= 0) {
-                return;
-            }
-            scheduled.cancel(false);
+        if (scheduled != null && dueNanos - sweepNanos >= 0) {
+            return;
         }
-        sweepNanos = dueNanos;
         long delayNanos = Math.max(0, dueNanos - clock.nanoTime());
         sweep = channel.eventLoop().schedule(this::sweep0, delayNanos, TimeUnit.NANOSECONDS);
+        sweepNanos = dueNanos;
+        if (scheduled != null) {
+            scheduled.cancel(false);
+        }
     }
 
     private void sweep0() {

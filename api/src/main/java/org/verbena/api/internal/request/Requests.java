@@ -689,14 +689,14 @@ public final class Requests {
     /** Sweeps by then. One task serves all requests, since nearly all are answered long before their timeout. */
     private void sweepBy0(long deadlineNanos, long nowNanos) {
         Future<?> scheduled = sweep;
+        if (scheduled != null && deadlineNanos - sweepNanos >= 0) {
+            return;
+        }
+        sweep = channel.eventLoop().schedule(this::sweep0, deadlineNanos - nowNanos, TimeUnit.NANOSECONDS);
+        sweepNanos = deadlineNanos;
         if (scheduled != null) {
-            if (deadlineNanos - sweepNanos >= 0) {
-                return;
-            }
             scheduled.cancel(false);
         }
-        sweepNanos = deadlineNanos;
-        sweep = channel.eventLoop().schedule(this::sweep0, deadlineNanos - nowNanos, TimeUnit.NANOSECONDS);
     }
 
     /** Fails the requests that have timed out. */

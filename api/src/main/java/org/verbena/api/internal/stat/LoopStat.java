@@ -39,8 +39,8 @@ public final class LoopStat implements Runnable {
     /** The loop was active. Costs one comparison. */
     public void active0() {
         if (!scheduled && !connections.isEmpty()) {
-            scheduled = true;
             loop.schedule(this, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+            scheduled = true;
         }
     }
 

@@ -363,6 +363,13 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
             // The loop is ending; onLoopEnding does the rest.
             turnScheduled = false;
             LOG.debug("no more processing for {}", this, e);
+        } catch (Error noMemory) {
+            SoftwareIoHandler later = io();
+            if (later == null) {
+                turnScheduled = false;
+                throw noMemory;
+            }
+            later.runAfterPoll(turnTask);
         }
     }
 

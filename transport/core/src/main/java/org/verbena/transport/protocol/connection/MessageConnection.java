@@ -525,7 +525,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     public void onMemoryFreed() {
         if (!resumable) {
             resumable = true;
-            listener.onResumable(this);
+            try {
+                listener.onResumable(this);
+            } catch (Error refused) {
+                resumable = false; // whoever frees memory next may ask again
+                throw refused;
+            }
         }
     }
 
