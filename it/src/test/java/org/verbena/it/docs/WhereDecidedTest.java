@@ -12,21 +12,23 @@ import java.util.Map;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The classes, methods and tests that architecture.md names for a newcomer's questions exist. */
+/** The classes, methods and tests that architecture.md names for a newcomer's questions, and for refusals, exist. */
 class WhereDecidedTest {
     private static final Path ROOT = SnippetsTest.root();
-    private static final Pattern SECTION =
-            Pattern.compile("^## Where is it decided\\?\n(.*?)^## ", Pattern.MULTILINE | Pattern.DOTALL);
+    private static final String QUESTIONS = "## Where is it decided\\?\n";
+    private static final String REFUSALS = "What a device, the JVM or the kernel may refuse for a moment:\n";
     private static final Pattern ROW = Pattern.compile("^\\| (.+?) \\| (.+?) \\| (.+?) \\|$", Pattern.MULTILINE);
     private static final Pattern NAME = Pattern.compile("`([A-Z]\\w+)(?:#(\\w+))?`");
 
     @Test
     void namesWhatExists() throws IOException {
         Map<String, List<String>> sources = sources();
-        List<MatchResult> rows = rows();
+        List<MatchResult> rows = rows(QUESTIONS);
+        rows.addAll(rows(REFUSALS));
         List<String> missing = new ArrayList<>();
         for (MatchResult row : rows) {
             for (MatchResult name : NAME.matcher(row.group()).results().toList()) {
@@ -38,13 +40,13 @@ class WhereDecidedTest {
             }
         }
         assertThat(missing).isEmpty();
-        assertThat(rows).as("questions").hasSizeGreaterThan(14);
+        assertThat(rows).as("questions and refusals").hasSizeGreaterThan(14 + 12);
     }
 
     /** Each question has a test, and that is one. */
     @Test
     void namesATestForEachAnswer() throws IOException {
-        for (MatchResult row : rows()) {
+        for (MatchResult row : rows(QUESTIONS)) {
             assertThat(NAME.matcher(row.group(3)).results().map(name -> name.group(1)))
                     .as(row.group(1))
                     .isNotEmpty()
@@ -58,10 +60,12 @@ class WhereDecidedTest {
         assertThat(Files.readString(ROOT.resolve("README.md"))).contains("docs/architecture.md#where-is-it-decided");
     }
 
-    private static List<MatchResult> rows() throws IOException {
-        Matcher section = SECTION.matcher(Files.readString(ROOT.resolve("docs/architecture.md")));
+    private static List<MatchResult> rows(String beginning) throws IOException {
+        Matcher section = Pattern.compile("^" + beginning + "(.*?)^## ", Pattern.MULTILINE | Pattern.DOTALL)
+                .matcher(Files.readString(ROOT.resolve("docs/architecture.md")));
         assertThat(section.find()).isTrue();
-        return ROW.matcher(section.group(1)).results().skip(1).toList(); // the first is the table's head
+        // The first is the table's head.
+        return ROW.matcher(section.group(1)).results().skip(1).collect(Collectors.toCollection(ArrayList::new));
     }
 
     /** What is in the source files, by their simple names, which several may share. */

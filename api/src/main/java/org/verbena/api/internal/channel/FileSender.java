@@ -88,7 +88,6 @@ final class FileSender {
     }
 
     private void retryLater() {
-        retryScheduled = true;
         host.eventLoop()
                 .schedule(
                         () -> {
@@ -97,6 +96,7 @@ final class FileSender {
                         },
                         RETRY_MILLIS,
                         TimeUnit.MILLISECONDS);
+        retryScheduled = true;
     }
 
     private void onChunk0(@Nullable Object context, @Nullable Throwable cause) {

@@ -33,11 +33,11 @@ public final class DatagramReader {
     public void read0() {
         readPending = true;
         if (inbound != null && !inbound.isEmpty() && !isDeliveryScheduled) {
-            isDeliveryScheduled = true;
             channel.eventLoop().execute(() -> {
                 isDeliveryScheduled = false;
                 deliver0();
             });
+            isDeliveryScheduled = true;
         }
     }
 

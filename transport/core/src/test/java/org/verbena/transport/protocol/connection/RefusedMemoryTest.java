@@ -11,6 +11,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.transport.Framing;
+import org.verbena.transport.MessageClaims;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 
@@ -86,6 +88,49 @@ class RefusedMemoryTest extends SimulatedPair {
         right.releaseKept(Integer.MAX_VALUE);
         fill.forEach(ByteBuf::release);
         end();
+    }
+
+    /** A claim for which there is no frame is one that finds no room: the program may try again. */
+    @Test
+    void claimsFindRoomOnceThereIsMemory() throws Exception {
+        MessageOptions options = MessageOptions.DEFAULTS.withReceives(8, 16 << 10);
+        connect(options, options);
+        settle();
+        refuse(left);
+        assertThat(left.claim(5000)).isEqualTo(MessageClaims.Outcome.BACK_PRESSURED);
+        pass(LONGER_THAN_A_RETRY_MILLIS);
+        assertThat(left.inactive).isZero();
+        network.left.domain.refuses = false;
+        pass(LONGER_THAN_A_RETRY_MILLIS);
+        assertThat(left.claim(5000)).isEqualTo(MessageClaims.Outcome.CLAIMED);
+        left.connection.claims().flush();
+        settle();
+        assertThat(right.received).isEqualTo(1);
+        fill.forEach(ByteBuf::release);
+        end();
+    }
+
+    /** A connection that comes when there is no memory for its first receives ends, and no other does. */
+    @Test
+    void aNewConnectionEndsAlone() throws Exception {
+        Crowd crowd = new Crowd(new Random(4), Device.VERBS, Device.VERBS, OPTIONS, 16 << 20, 4 << 20);
+        Party before = crowd.add();
+        crowd.settle();
+        refuse(before.other);
+        Party refused = crowd.add();
+        crowd.settle();
+        assertThat(refused.other.inactiveCause).isInstanceOf(RegisteredMemoryExhaustedException.class);
+        assertThat(refused.inactive).isEqualTo(1);
+        before.sendHeap(100);
+        before.connection.flush();
+        crowd.settle();
+        assertThat(before.other.received).isEqualTo(1);
+        before.other.endpoint.domain.refuses = false;
+        Party after = crowd.add();
+        crowd.settle();
+        assertThat(after.active).isEqualTo(1);
+        fill.forEach(ByteBuf::release);
+        crowd.close();
     }
 
     /** With shared receives, whoever pumps next meets the refusal that another connection's user has brought about. */
