@@ -5,6 +5,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
@@ -82,7 +83,7 @@ public final class Patience {
     }
 
     /**
-     * Lets time pass, in a test that is about time.
+     * Lets time pass, where nothing happens that a test could wait for. {@code TextRulesTest} lists the few who do.
      *
      * @param millis how much
      */
@@ -102,11 +103,32 @@ public final class Patience {
      * @param loops the loops of both ends
      */
     public static void turns(ExecutorService... loops) {
-        for (int i = 0; i < TURNS; i++) {
+        turns(TURNS, loops);
+    }
+
+    /**
+     * As {@link #turns(ExecutorService...)}, with a number of its own: one that is random reaches another step of what
+     * the loops do each time.
+     *
+     * @param count how many of each loop
+     * @param loops the loops
+     */
+    public static void turns(int count, ExecutorService... loops) {
+        for (int i = 0; i < count; i++) {
             for (ExecutorService loop : loops) {
                 await("a turn of the loop", loop.submit(() -> {}));
             }
         }
+    }
+
+    /**
+     * Waits for a timer of a loop: by then the loop has run its timers that were due before, on a slow machine, too.
+     *
+     * @param loop the loop whose timers must do something by then, or nothing
+     * @param delay of the timer
+     */
+    public static void timer(ScheduledExecutorService loop, Duration delay) {
+        await("a timer", loop.schedule(() -> {}, delay.toNanos(), TimeUnit.NANOSECONDS));
     }
 
     /**

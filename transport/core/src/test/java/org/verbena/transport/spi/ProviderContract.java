@@ -2422,7 +2422,7 @@ public abstract class ProviderContract {
         client.awaitSend();
         Patience.until("the first is received", () -> received.get() == 1);
         // A sender that sleeps has to be woken for an answer: that it cannot be must harm nothing.
-        Thread.sleep(50);
+        Patience.sleep(50);
         client.run(Endpoint::disconnect);
         client.run(endpoint -> {}); // it has left
         gone.countDown();
@@ -2486,7 +2486,7 @@ public abstract class ProviderContract {
                 };
                 side.loop().execute(pump);
             }
-            Thread.sleep(random.nextInt(30));
+            Patience.turns(random.nextInt(300), pair.client().loop());
             (clientCloses ? pair.client() : pair.server()).awaitPrepared().disconnect();
             (clientCloses ? pair.client() : pair.server()).awaitDisconnected();
             (clientCloses ? pair.server() : pair.client()).awaitDisconnected();

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -186,7 +187,7 @@ class DoorbellTest {
             for (IoEventLoop loop : List.of(fixture.clientLoop(), fixture.serverLoop())) {
                 Patience.until("the loop blocks", () -> {
                     ShmIoHandler.Work before = fixture.work(loop);
-                    Patience.sleep(100);
+                    Patience.timer(loop, Duration.ofMillis(100));
                     ShmIoHandler.Work after = fixture.work(loop);
                     // To ask wakes it, and it may look around then for a while.
                     return after.sleeps() - before.sleeps() <= 3 && after.endpointPolls() == before.endpointPolls();

@@ -110,7 +110,10 @@ class HostileDataTest {
             Pair honest = fixture.connect();
             honest.server().receive(1, memory, 0, 64);
             honest.server().whenReceived((endpoint, completion) -> order.add("the honest peer's message"));
-            Thread.sleep(100); // a connection that still polls would come first
+            Patience.until("none is polled, which would come first", () -> {
+                long polls = fixture.work(fixture.serverLoop()).endpointPolls();
+                return fixture.work(fixture.serverLoop()).endpointPolls() == polls;
+            });
             Block block = new Block(fixture);
             ByteBuffer flood = ByteBuffer.allocate(64 << 10);
             while (flood.hasRemaining()) {

@@ -124,11 +124,11 @@ class PlainConnectionsTest {
         return latch;
     }
 
-    private static void oneAtATime(SocketChannel to, byte[] bytes) throws Exception {
+    private void oneAtATime(SocketChannel to, byte[] bytes) throws IOException {
         to.setOption(StandardSocketOptions.TCP_NODELAY, true);
         for (byte one : bytes) {
             to.write(ByteBuffer.wrap(new byte[] {one}));
-            Thread.sleep(2);
+            Patience.turns(1, loop); // which reads it
         }
     }
 

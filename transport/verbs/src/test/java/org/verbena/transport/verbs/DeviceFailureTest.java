@@ -228,12 +228,8 @@ class DeviceFailureTest {
             // Both that it is in its error state and that the last receive was taken wait for the loop; so does this:
             awaitAsyncs(before + 1);
             StubDevice.call("stub_receive", client.number, 10, 0);
-            // Their consequences have all the time they need before the loop polls.
-            loop.execute(() -> {
-                for (int i = 0; i < 100 && StubDevice.call("stub_exists", client.number) == 1; i++) {
-                    Patience.sleep(5);
-                }
-            });
+            // Their consequences come before the loop polls.
+            loop.execute(provider::awaitConnectionLoops);
         });
         assertThat(client.handler.awaitDisconnected()).isNull();
         assertThat(StubDevice.call("stub_cleaned")).isZero();

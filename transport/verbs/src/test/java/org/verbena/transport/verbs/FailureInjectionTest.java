@@ -288,12 +288,8 @@ class FailureInjectionTest {
         }
 
         private void awaitGone(Map<String, Integer> before, String... kinds) {
-            long deadlineNanos = System.nanoTime() + Patience.LIMIT.toNanos();
             for (String kind : kinds) {
-                while (live().getOrDefault(kind, 0) > before.getOrDefault(kind, 0)
-                        && System.nanoTime() - deadlineNanos < 0) {
-                    Patience.sleep(10);
-                }
+                Patience.until(kind + " as before", () -> live().getOrDefault(kind, 0) <= before.getOrDefault(kind, 0));
             }
         }
 

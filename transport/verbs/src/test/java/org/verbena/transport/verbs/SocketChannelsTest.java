@@ -23,6 +23,7 @@ import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -254,7 +255,7 @@ class SocketChannelsTest {
         echo(connect(server, count), count, 1, 10);
         Patience.until("the loop blocks", () -> {
             long before = provider.counters().polls();
-            Patience.sleep(200);
+            Patience.timer(loop, Duration.ofMillis(200));
             return provider.counters().polls() - before < 20;
         });
     }
