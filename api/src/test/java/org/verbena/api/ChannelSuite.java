@@ -919,7 +919,7 @@ public abstract class ChannelSuite extends ApiSuite {
                 } else {
                     channel.connect(server.address(), connecting);
                     if (i % 2 == 1) {
-                        TimeUnit.MICROSECONDS.sleep(i * 150L);
+                        Patience.turns(3 * i, channel.eventLoop());
                     }
                     done("closing", channel.close());
                 }

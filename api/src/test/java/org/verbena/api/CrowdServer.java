@@ -25,10 +25,11 @@ final class CrowdServer {
 
     public static void main(String... arguments) throws Exception {
         int expected = Integer.parseInt(arguments[2]);
+        CountDownLatch begun = new CountDownLatch(2);
         CountDownLatch active = new CountDownLatch(expected);
-        AtomicInteger open = new AtomicInteger();
+        CountDownLatch ended = new CountDownLatch(expected);
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
-        Echo echo = new Echo(active, open);
+        Echo echo = new Echo(begun, active, ended);
         ServerBootstrap bootstrap = new ServerBootstrap();
         if (Boolean.parseBoolean(arguments[3])) {
             bootstrap
@@ -50,9 +51,7 @@ final class CrowdServer {
         System.out.println("listening " + ((InetSocketAddress) server.localAddress()).getPort());
         // The first channel brings what all share: classes, pools, the shared receive queue of its loop; the second the
         // queue of the other loop. The clients go on when they are told.
-        while (open.get() < 2) {
-            Thread.sleep(5);
-        }
+        begun.await();
         long heapBefore = MemoryInUse.heapBytes();
         long outsideBefore = directBytes() + MemoryInUse.registeredBytes(group);
         long sharedBefore = sharedBytes();
@@ -67,9 +66,7 @@ final class CrowdServer {
         long sharedAfter = sharedBytes();
         echo.tellMeasured();
         // Then they echo, and close.
-        while (open.get() > 0) {
-            Thread.sleep(10);
-        }
+        ended.await();
         System.out.println("figures " + MemoryInUse.heapBytes() + " " + directBytes() + " " + registeredBytes(group)
                 + " "
                 + (heapAfter - heapBefore) / (expected - 2) + " " + (outsideAfter - outsideBefore) / (expected - 2)
@@ -113,14 +110,16 @@ final class CrowdServer {
 
     @ChannelHandler.Sharable
     private static final class Echo extends ChannelInboundHandlerAdapter {
+        private final CountDownLatch begun;
         private final CountDownLatch active;
-        private final AtomicInteger open;
+        private final CountDownLatch ended;
         private final AtomicReference<Channel> first = new AtomicReference<>();
         final AtomicInteger failures = new AtomicInteger();
 
-        Echo(CountDownLatch active, AtomicInteger open) {
+        Echo(CountDownLatch begun, CountDownLatch active, CountDownLatch ended) {
+            this.begun = begun;
             this.active = active;
-            this.open = open;
+            this.ended = ended;
         }
 
         /** A message of one byte to the clients. */
@@ -132,7 +131,7 @@ final class CrowdServer {
         @Override
         public void channelActive(ChannelHandlerContext context) {
             first.compareAndSet(null, context.channel());
-            open.incrementAndGet();
+            begun.countDown();
             active.countDown();
             context.fireChannelActive();
         }
@@ -144,7 +143,7 @@ final class CrowdServer {
 
         @Override
         public void channelInactive(ChannelHandlerContext context) {
-            open.decrementAndGet();
+            ended.countDown();
             context.fireChannelInactive();
         }
 

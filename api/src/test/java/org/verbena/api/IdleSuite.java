@@ -19,7 +19,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.ClientState;
@@ -310,7 +309,7 @@ public abstract class IdleSuite extends ApiSuite {
             int rounds = 0;
             while (rounds < 300 || rests.get() < 100) {
                 rounds++;
-                LockSupport.parkNanos(random.nextLong(6_000_000));
+                Patience.timer(group.next(), Duration.ofNanos(random.nextLong(6_000_000)));
                 List<CompletableFuture<byte[]>> bytes = new ArrayList<>();
                 List<Future<ByteBuf>> buffers = new ArrayList<>();
                 List<CompletableFuture<Void>> sent = new ArrayList<>();
@@ -323,7 +322,7 @@ public abstract class IdleSuite extends ApiSuite {
                             default -> sent.add(client.send(message));
                         }
                         if (random.nextInt(4) == 0) {
-                            LockSupport.parkNanos(random.nextLong(3_000_000));
+                            Patience.timer(group.next(), Duration.ofNanos(random.nextLong(3_000_000)));
                         }
                     }
                 }

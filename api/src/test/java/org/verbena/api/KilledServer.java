@@ -12,7 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.TimeUnit;
 import org.verbena.transport.spi.Patience;
 
 /**
@@ -128,8 +128,9 @@ final class KilledServer {
                     ByteBuffer request = ByteBuffer.wrap(message);
                     begun.write(request.slice(0, Long.BYTES));
                     if (request.getInt(Long.BYTES) != port) {
-                        LockSupport.parkNanos(workNanos);
-                        exchange.reply(message);
+                        exchange.channel()
+                                .eventLoop()
+                                .schedule(() -> exchange.reply(message), workNanos, TimeUnit.NANOSECONDS);
                     }
                 }));
         System.out.println(READY);

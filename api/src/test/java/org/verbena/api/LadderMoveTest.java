@@ -26,9 +26,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
@@ -477,6 +479,43 @@ class LadderMoveTest {
         }
     }
 
+    /** As when its device goes: each request has its outcome, and the client comes back on the next rung. */
+    @Test
+    void comesBackOnTheNextRungWhenItsOwnIsLostUnderLoad() throws Exception {
+        better.serve(true);
+        try (RdmaServer server = serve(false, (exchange, message) -> exchange.reply(message.retain()));
+                RdmaClient client =
+                        RdmaClient.builder().group(group).ladder(MOVING).connect("127.0.0.1", server.port())) {
+            assertThat(client.provider()).isEqualTo(StagedProvider.NAME);
+            AtomicBoolean isLost = new AtomicBoolean();
+            AtomicInteger replies = new AtomicInteger();
+            CountDownLatch outcomes = new CountDownLatch(WINDOW);
+            for (int i = 0; i < WINDOW; i++) {
+                ask(client, isLost, replies, outcomes);
+            }
+            Patience.until("the load runs", () -> replies.get() > 1000);
+            better.serve(false);
+            server.connections().close();
+            isLost.set(true);
+            assertThat(outcomes.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+            assertThat(done(client.request(text("again")))).isEqualTo(text("again"));
+            assertThat(client.provider()).isEqualTo("soft");
+        }
+    }
+
+    /** One request after another, until one fails or the rung is lost. */
+    private static void ask(RdmaClient client, AtomicBoolean isLost, AtomicInteger replies, CountDownLatch outcomes) {
+        client.request(new byte[512]).whenComplete((reply, failure) -> {
+            if (failure == null && !isLost.get()) {
+                replies.incrementAndGet();
+                ask(client, isLost, replies, outcomes);
+            } else {
+                outcomes.countDown();
+            }
+        });
+    }
+
     // ---- the end
 
     /** Closed at any time, under load: every operation has its outcome, and nothing stays open. */
@@ -488,12 +527,10 @@ class LadderMoveTest {
                 RdmaClient client = client(server, MOVING.withMoveUp(Duration.ofMillis(1)));
                 List<CompletableFuture<?>> all = new ArrayList<>();
                 better.serve(true);
-                long closeNanos =
-                        System.nanoTime() + ThreadLocalRandom.current().nextLong(4_000_000);
-                while (System.nanoTime() < closeNanos) {
+                for (int more = ThreadLocalRandom.current().nextInt(100); more > 0; more--) {
                     all.add(client.request(text("a request")));
                     all.add(client.send(text("a message")));
-                    Thread.sleep(0, 10_000);
+                    Patience.turns(1, group.next());
                 }
                 CompletableFuture<Void> closed = client.closeAsync();
                 all.add(client.request(text("too late")));

@@ -6,15 +6,16 @@ import java.lang.management.ManagementFactory;
 public final class MemoryInUse {
     private MemoryInUse() {}
 
-    /** Bytes of the heap after a collection. */
-    public static long heapBytes() throws InterruptedException {
+    /** Bytes of the heap after so many collections that the last two freed nothing more. */
+    public static long heapBytes() {
         long least = Long.MAX_VALUE;
-        for (int i = 0; i < 3; i++) {
+        for (int same = 0; same < 2; same++) {
             System.gc();
-            Thread.sleep(20);
-            least = Math.min(
-                    least,
-                    ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
+            long used = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+            if (used < least) {
+                least = used;
+                same = -1;
+            }
         }
         return least;
     }

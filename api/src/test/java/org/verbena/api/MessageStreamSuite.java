@@ -24,7 +24,6 @@ import java.util.concurrent.SubmissionPublisher;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
@@ -898,17 +897,13 @@ public abstract class MessageStreamSuite extends ApiSuite {
         return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
     }
 
-    /** Reads with pauses; at each tenth of the total the heap has not grown. */
+    /** Reads with pauses, for a collection of the heap at each tenth of the total: it has not grown. */
     private static void readSlowly(MessageStream stream, long total) {
-        Random random = new Random(1);
         long got = 0;
         long liveAtFirst = 0;
         long nextTenth = 0;
         for (byte[] each : stream) {
             got += each.length;
-            if (random.nextInt(1000) == 0) {
-                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
-            }
             if (got >= nextTenth) {
                 nextTenth += total / 10;
                 long live = liveBytes();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import io.netty.channel.EventLoop;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -172,11 +173,12 @@ class NameLookupTest {
                             }
                         })
                         .connect("several", server.port())) {
+            EventLoop loop = client.channel().eventLoop();
             for (int round = 0; round < 3; round++) {
                 Patience.take("it is idle", idle);
                 Patience.until("no connection", () -> server.connections().isEmpty());
                 int before = lookups.get();
-                Patience.sleep(100);
+                Patience.timer(loop, Duration.ofMillis(20));
                 int after = lookups.get();
                 assertThat(after - before).isLessThanOrEqualTo(1);
                 assertThat(Patience.await("a reply", client.request(new byte[2])))

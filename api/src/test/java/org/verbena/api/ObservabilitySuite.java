@@ -19,7 +19,6 @@ import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -152,17 +151,18 @@ public abstract class ObservabilitySuite extends ApiSuite {
                 writes.add(client.writeAndFlush(pattern(client, 100, i)));
             }
             Patience.until("the sender is stopped", () -> client.statistics().creditStalls() == 1);
+            long beganNanos = System.nanoTime();
             Patience.until("no credits are left", () -> client.statistics().credits() == 0);
             Patience.until("messages wait", () -> client.statistics().queuedBytes() > 0);
             assertThat(client.statistics().creditStallNanos()).isZero();
             Patience.until("the receiver notices", () -> peer.statistics().receiveQueueLow() > 0);
-            Patience.sleep(50);
+            long stalledNanos = System.nanoTime() - beganNanos;
             peer.config().setAutoRead(true);
             for (ChannelFuture write : writes) {
                 done("a write", write);
             }
             Patience.until("the stall is over", () -> client.statistics().creditStallNanos() > 0);
-            assertThat(Duration.ofNanos(client.statistics().creditStallNanos())).isGreaterThan(Duration.ofMillis(50));
+            assertThat(client.statistics().creditStallNanos()).isGreaterThanOrEqualTo(stalledNanos);
             done("closing", client.close());
         }
     }
@@ -238,8 +238,7 @@ public abstract class ObservabilitySuite extends ApiSuite {
                 }
                 Patience.until(
                         "the sender is stopped", () -> client.statistics().creditStalls() > 0);
-                // Flight Recorder reads the processor's counter, whose rate the JVM estimates: more than is asserted.
-                Patience.sleep(40);
+                Patience.until("messages wait", () -> client.statistics().queuedBytes() > 0);
                 peer.config().setAutoRead(true);
                 for (ChannelFuture write : writes) {
                     done("a write", write);
@@ -276,7 +275,7 @@ public abstract class ObservabilitySuite extends ApiSuite {
         List<RecordedEvent> stalls = all(events, "CreditStall", clientAddress, peerAddress);
         assertThat(stalls).isNotEmpty();
         RecordedEvent stall = stalls.get(0);
-        assertThat(stall.getDuration()).isGreaterThan(Duration.ofMillis(30));
+        assertThat(stall.getDuration()).isPositive();
         assertThat(stall.getString("endedBy")).isEqualTo("credits");
         assertThat(stall.getLong("queuedBytes")).isPositive();
 

@@ -25,6 +25,9 @@ import org.verbena.transport.spi.Patience;
 
 /** Servers that take no more requests than they can serve. */
 class OverloadTest extends ApiSuite {
+    /** More than any test handles. */
+    private static final int MANY = 1_000_000;
+
     private final Semaphore turns = new Semaphore(0);
     private final AtomicInteger atOnce = new AtomicInteger();
     private final AtomicInteger most = new AtomicInteger();
@@ -159,66 +162,49 @@ class OverloadTest extends ApiSuite {
 
     @Test
     void sheddingBeginsWithAStandingQueueAndEndsWithIt() {
-        MessageHandler slow = (exchange, message) -> {
-            Thread.sleep(5);
-            exchange.reply(message.retain());
-        };
         try (RdmaServer server = server().maxHandlers(1, 1000)
                         .shedding(Duration.ofMillis(1), Duration.ofMillis(20))
-                        .bind(host(), 0, slow);
+                        .bind(host(), 0, this::handle);
                 RdmaClient client = client(server)) {
-            AtomicInteger replies = new AtomicInteger();
-            AtomicInteger refusals = new AtomicInteger();
-            Patience.until("a queue stands, where this thread asks faster than the handler answers", () -> {
-                List<CompletableFuture<byte[]>> requests = new ArrayList<>();
-                for (int i = 0; i < 200; i++) {
-                    requests.add(client.request(new byte[1]));
-                }
-                for (CompletableFuture<byte[]> request : requests) {
-                    Patience.until("an outcome", request::isDone);
-                    if (request.isCompletedExceptionally()) {
-                        assertThat(refusal(request).retryAfter()).isGreaterThanOrEqualTo(Duration.ofMillis(2));
-                        refusals.incrementAndGet();
-                    } else {
-                        replies.incrementAndGet();
-                    }
-                }
-                return refusals.get() > 0;
-            });
-            assertThat(replies).as("those of the first interval at least").hasPositiveValue();
-            assertThat(server.overloadedRequests()).isEqualTo(refusals.get());
-            Patience.until("requests are served again", () -> {
-                CompletableFuture<byte[]> again = client.request(new byte[1]);
-                Patience.until("an outcome", again::isDone);
-                return !again.isCompletedExceptionally();
-            });
+            shedAndRecover(server, client);
         }
+    }
+
+    private void shedAndRecover(RdmaServer server, RdmaClient client) {
+        List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+        Patience.until("one is refused, where more come than are handled", () -> {
+            for (int i = 0; i < 10; i++) {
+                requests.add(client.request(new byte[1]));
+            }
+            turns.release();
+            return server.overloadedRequests() > 0;
+        });
+        turns.release(MANY);
+        int refusals = 0;
+        for (CompletableFuture<byte[]> request : requests) {
+            Patience.until("an outcome", request::isDone);
+            if (request.isCompletedExceptionally()) {
+                assertThat(refusal(request).retryAfter()).isGreaterThanOrEqualTo(Duration.ofMillis(2));
+                refusals++;
+            }
+        }
+        assertThat(refusals).as("not those of the first interval").isLessThan(requests.size());
+        assertThat(server.overloadedRequests()).isEqualTo(refusals);
+        Patience.until("requests are served again", () -> {
+            CompletableFuture<byte[]> again = client.request(new byte[1]);
+            Patience.until("an outcome", again::isDone);
+            return !again.isCompletedExceptionally();
+        });
     }
 
     @Test
     void aHandlerOnTheLoopShedsWhatWaitedWithItsBatch() {
-        MessageHandler slow = (exchange, message) -> {
-            Thread.sleep(5);
-            exchange.reply(message.retain());
-        };
         try (RdmaServer server = RdmaServer.builder()
                         .group(group)
                         .shedding(Duration.ofMillis(1), Duration.ofMillis(20))
-                        .bind(host(), 0, slow);
+                        .bind(host(), 0, this::handle);
                 RdmaClient client = client(server)) {
-            Patience.until("a request is refused", () -> {
-                List<CompletableFuture<byte[]>> requests = new ArrayList<>();
-                for (int i = 0; i < 60; i++) {
-                    requests.add(client.request(new byte[1]));
-                }
-                requests.forEach(request -> Patience.until("an outcome", request::isDone));
-                return server.overloadedRequests() > 0;
-            });
-            Patience.until("requests are served again", () -> {
-                CompletableFuture<byte[]> again = client.request(new byte[1]);
-                Patience.until("an outcome", again::isDone);
-                return !again.isCompletedExceptionally();
-            });
+            shedAndRecover(server, client);
         }
     }
 

@@ -183,19 +183,19 @@ public abstract class ReconnectSuite extends ApiSuite {
                 awaitLoss(client);
                 handled.clear();
                 CompletableFuture<RdmaServer> back = CompletableFuture.supplyAsync(() -> serve(port, notes));
-                int sent = 0;
-                CompletableFuture<Void> first = sendNumber(client, sent++);
-                CompletableFuture<Void> last = first;
-                for (int more = 100; more > 0; more -= first.isDone() ? 1 : 0) {
-                    last = sendNumber(client, sent++);
-                    if (sent % 50 == 0) {
-                        Patience.sleep(1);
+                List<CompletableFuture<Void>> sent = new ArrayList<>();
+                Patience.until("the first is on its way, while others come", () -> {
+                    for (int i = 0; i < 100; i++) {
+                        sent.add(sendNumber(client, sent.size()));
                     }
+                    return sent.getFirst().isDone();
+                });
+                for (int i = 0; i < 100; i++) {
+                    sent.add(sendNumber(client, sent.size()));
                 }
                 server = Patience.await("the server", back);
-                Patience.await("the last", last);
-                int all = sent;
-                Patience.until("all are handled", () -> handled.size() == all);
+                Patience.await("the last", sent.getLast());
+                Patience.until("all are handled", () -> handled.size() == sent.size());
                 assertThat(List.copyOf(handled)).isSorted();
             }
         }
@@ -421,7 +421,7 @@ public abstract class ReconnectSuite extends ApiSuite {
                 recording.enable("jdk.JavaExceptionThrow").with("throttle", "off");
                 recording.start();
                 Patience.until("there is no more room", () -> handled.get() == 10);
-                Patience.sleep(500);
+                Patience.turns(client.channel().eventLoop());
                 recording.stop();
                 assertThat(refusals(recording)).isBetween(1L, 2L * count);
                 assertThat(waiting).noneMatch(CompletableFuture::isDone);

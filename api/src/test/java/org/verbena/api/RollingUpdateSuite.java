@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.Target;
@@ -62,10 +63,8 @@ public abstract class RollingUpdateSuite extends ApiSuite {
     }
 
     private void rollingUpdate(int rounds, int count, boolean atHalfTheLoad) {
-        MessageHandler busy = MessageHandler.ofBytes((exchange, message) -> {
-            Thread.sleep(1);
-            exchange.reply(message);
-        });
+        MessageHandler busy = MessageHandler.ofBytes((exchange, message) ->
+                exchange.channel().eventLoop().schedule(() -> exchange.reply(message), 1, TimeUnit.MILLISECONDS));
         RdmaServer[] servers = new RdmaServer[3];
         for (int i = 0; i < servers.length; i++) {
             servers[i] = serveOnThreads(lastingPort(), busy);

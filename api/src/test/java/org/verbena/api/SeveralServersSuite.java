@@ -328,11 +328,12 @@ public abstract class SeveralServersSuite extends ApiSuite {
                         .connect()) {
             InetSocketAddress later = new InetSocketAddress(host(), lastingPort());
             updates.get().accept(List.of(later));
-            for (int i = 0; i < 200; i++) {
+            long before = group.providerStatistics().connections();
+            Patience.until("it has tried the later one again and again", () -> {
                 assertThat(port(Patience.await("a reply", client.request(new byte[1]))))
                         .isEqualTo(old.address().getPort());
-                Patience.sleep(1);
-            }
+                return group.providerStatistics().connections() >= before + 3;
+            });
             assertThat(client.state()).isEqualTo(ClientState.READY);
             try (Named next = new Named(later.getPort())) {
                 Patience.until(

@@ -576,7 +576,10 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
                 }
             }));
         }
-        Thread.sleep(random.nextInt(10));
+        int enough = random.nextInt(3 * 150);
+        while (all.size() < enough) {
+            Thread.onSpinWait();
+        }
         switch (end) {
             case 0 -> client.close();
             case 1 -> client.closeAsync();

@@ -12,9 +12,9 @@ import io.netty.channel.ChannelInitializer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
 import org.verbena.transport.spi.Patience;
@@ -115,7 +115,7 @@ final class SmallPool {
 
     /** A handler that keeps all that one client sends, beside a client that asks and is answered. */
     private void keptMessagesStopOnlyTheirSender() throws Exception {
-        Queue<ByteBuf> kept = new ConcurrentLinkedQueue<>();
+        BlockingQueue<ByteBuf> kept = new LinkedBlockingQueue<>();
         Channel server = serve(new Sharable() {
             @Override
             public void channelRead(ChannelHandlerContext context, Object message) {
@@ -150,17 +150,10 @@ final class SmallPool {
         boolean stopped = !last.isDone() && !flooding.isWritable();
         long disturbed = p99Micros(asking, answers);
         long usedBytes = group.providerStatistics().receiveBuffers().usedBytes();
-        boolean all = false;
-        long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
-        for (int released = 0; released <= count && System.nanoTime() < endNanos; ) {
-            ByteBuf buffer = kept.poll();
-            if (buffer == null) {
-                Thread.sleep(1);
-            } else {
-                buffer.release();
-                released++;
-                all = released == count + 1;
-            }
+        boolean all = true;
+        for (int released = 0; released <= count && all; released++) {
+            ByteBuf buffer = kept.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            all = buffer != null && buffer.release();
         }
         System.out.println("outcome stopped " + stopped + " used " + usedBytes + " all " + all + " p99 " + undisturbed
                 + " us alone and " + disturbed + " us beside it, " + before + " kept");

@@ -23,7 +23,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
@@ -84,7 +83,7 @@ class SoftChannelTest extends ChannelSuite {
                 for (int i = 0; i < 8; i++) {
                     connecting.add(bootstrap().clone(own).connect(server.address()));
                 }
-                LockSupport.parkNanos(round * 200_000L); // each round another step of connecting
+                Patience.turns(5 * round, own.next()); // each round another step of connecting
                 done("ending", own.shutdownGracefully(0, Patience.LIMIT.toSeconds(), TimeUnit.SECONDS));
                 for (ChannelFuture future : connecting) {
                     assertThat(future.awaitUninterruptibly(Patience.LIMIT.toMillis()))

@@ -1357,7 +1357,6 @@ public abstract class StreamSuite {
                     .channel();
             while (true) {
                 channel.writeAndFlush(Unpooled.copiedBuffer(new byte[1000])).sync();
-                Thread.sleep(1);
             }
         }
     }

@@ -128,10 +128,7 @@ final class TrafficPeer {
                 .group(group)
                 .bind(arguments[1], 0, (exchange, message) -> exchange.reply(message.retain()));
         System.out.println(READY + messages + " " + streams + " " + requests.port());
-        ProcessHandle parent = ProcessHandle.current().parent().orElseThrow();
-        while (parent.isAlive()) {
-            Thread.sleep(500);
-        }
+        ProcessHandle.current().parent().orElseThrow().onExit().join();
         Runtime.getRuntime().halt(0);
     }
 

@@ -29,6 +29,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
@@ -65,6 +66,10 @@ public abstract class TrafficSuite extends ApiSuite {
     private static final byte[] BLOCK = new byte[1 << 20];
 
     private final Queue<String> violations = new ConcurrentLinkedQueue<>();
+
+    /** A turn for each end of a link that has closed. */
+    private final Semaphore ended = new Semaphore(0);
+
     private final AtomicLong bytesUnderWay = new AtomicLong();
     private final Totals totals = new Totals();
     private volatile boolean stopping;
@@ -438,6 +443,10 @@ public abstract class TrafficSuite extends ApiSuite {
         Link(int number, End client, End server) {
             this.client = client;
             this.server = server;
+            client.channel.closeFuture().addListener(closed -> ended.release());
+            if (server != null) {
+                server.channel.closeFuture().addListener(closed -> ended.release());
+            }
             String name = "link " + number + " of " + client.channel.localAddress();
             there = new Direction(name + " there");
             back = server == null ? there : new Direction(name + " back");
@@ -585,7 +594,7 @@ public abstract class TrafficSuite extends ApiSuite {
                     peer = TrafficPeer.start(provider(), host());
                     nextKill = nextKill(random);
                 }
-                Thread.sleep(5);
+                ended.tryAcquire(5, TimeUnit.MILLISECONDS);
             }
             assertThat(violations).isEmpty();
             kill(peer, remoteLinks);

@@ -84,7 +84,7 @@ class VirtualThreadsTest extends ApiSuite {
             most.accumulateAndGet(atOnce.incrementAndGet(), Math::max);
             int number = message.getInt();
             if (number % 100 == 0) {
-                Thread.sleep(1);
+                Thread.yield();
             }
             came.add(number);
             atOnce.decrementAndGet();
@@ -371,7 +371,7 @@ class VirtualThreadsTest extends ApiSuite {
         appender.start();
         logger.addAppender(appender);
         MessageHandler blocks = (exchange, message) -> {
-            Thread.sleep(Duration.ofNanos(HandlerLog.SLOW_NANOS).plusMillis(1));
+            Patience.sleep(Duration.ofNanos(HandlerLog.SLOW_NANOS).plusMillis(1).toMillis());
             exchange.reply(message.retain());
         };
         try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, blocks);
