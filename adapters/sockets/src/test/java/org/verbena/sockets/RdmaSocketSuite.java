@@ -116,10 +116,8 @@ public abstract class RdmaSocketSuite extends SocketSuite {
                 return null;
             }));
             Thread.ofPlatform().start(binding);
-            if (i % 2 == 0) {
+            for (int spins = i % 2 == 0 ? 1 : 20 * i; spins > 0; spins--) {
                 Thread.onSpinWait();
-            } else {
-                Thread.sleep(0, i * 1000);
             }
             server.close();
             Throwable failure = Patience.await("binding", binding);
