@@ -8,12 +8,14 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -118,13 +120,11 @@ class DoctorTest {
     /** A listener whose queue is full: Linux drops what comes, as a firewall does. */
     @Test
     void namesAFirewall() throws Exception {
-        List<SocketChannel> queued = new ArrayList<>();
+        List<Socket> queued = new ArrayList<>();
         try (ServerSocket deaf = new ServerSocket(0, 1, InetAddress.getByName(HOST))) {
-            while (queued.isEmpty() || isQueued(queued.getLast())) {
-                queued.add(SocketChannel.open());
-                queued.getLast().configureBlocking(false);
-                queued.getLast().connect(deaf.getLocalSocketAddress());
-            }
+            do {
+                queued.add(new Socket());
+            } while (isQueued(queued.getLast(), deaf.getLocalSocketAddress()));
             Diagnosis diagnosis = new Doctor()
                     .peer(HOST, deaf.getLocalPort())
                     .provider("soft")
@@ -135,21 +135,20 @@ class DoctorTest {
             assertThat(named(diagnosis, "connection").remedy())
                     .contains("no firewall there or on the way drops TCP port " + deaf.getLocalPort());
         } finally {
-            for (SocketChannel channel : queued) {
-                channel.close();
+            for (Socket socket : queued) {
+                socket.close();
             }
         }
     }
 
     /** Over loopback a connection is there at once, unless it is dropped. */
-    private static boolean isQueued(SocketChannel channel) throws Exception {
-        for (int i = 0; i < 20; i++) {
-            if (channel.finishConnect()) {
-                return true;
-            }
-            Thread.sleep(5);
+    private static boolean isQueued(Socket socket, SocketAddress to) throws IOException {
+        try {
+            socket.connect(to, 100);
+            return true;
+        } catch (SocketTimeoutException dropped) {
+            return false;
         }
-        return false;
     }
 
     @Test

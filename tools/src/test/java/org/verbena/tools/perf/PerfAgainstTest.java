@@ -23,6 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.samples.ServerProcess;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.tools.VerbenaProcess;
+import org.verbena.transport.spi.Patience;
 
 /**
  * {@code perf client --against} with a script in the place of the C program, and what C programs have printed. The lab
@@ -145,9 +146,7 @@ class PerfAgainstTest {
                         "127.0.0.1 --listen_port " + port
                                 + " --time 1 --msg_size 4096 --unify_units --verbose tcp_lat");
         long pid = Long.parseLong(read("server").getFirst());
-        while (Files.exists(Path.of("/proc/" + pid))) {
-            Thread.sleep(20);
-        }
+        Patience.until("the server is gone", () -> !Files.exists(Path.of("/proc/" + pid)));
     }
 
     @Test

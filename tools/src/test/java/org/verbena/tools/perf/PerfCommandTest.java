@@ -15,6 +15,7 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.ImmediateEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -38,6 +39,7 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
 import org.verbena.tools.VerbenaProcess;
+import org.verbena.transport.spi.Patience;
 
 /** {@code verbena perf} against a server in another process, on the soft provider. */
 @Timeout(240)
@@ -347,16 +349,15 @@ class PerfCommandTest {
     }
 
     /** A thread has its name before it is bound, and does nothing else in between. */
-    private static void awaitLoopsOn(String cpu, long pid, int least) throws Exception {
-        List<String> loops = loopsOf(pid);
-        while (loops.size() < least || !loops.stream().allMatch(cpu::equals)) {
-            Thread.sleep(20);
-            loops = loopsOf(pid);
-        }
+    private static void awaitLoopsOn(String cpu, long pid, int least) {
+        Patience.until("loops on processor " + cpu, () -> {
+            List<String> loops = loopsOf(pid);
+            return loops.size() >= least && loops.stream().allMatch(cpu::equals);
+        });
     }
 
     /** The processors of each event loop's thread. */
-    private static List<String> loopsOf(long pid) throws IOException {
+    private static List<String> loopsOf(long pid) {
         List<String> loops = new ArrayList<>();
         try (Stream<Path> threads = Files.list(Path.of("/proc/" + pid + "/task"))) {
             for (Path thread : threads.toList()) {
@@ -368,6 +369,8 @@ class PerfCommandTest {
                     continue; // a compiler's thread, meanwhile
                 }
             }
+        } catch (IOException gone) {
+            throw new UncheckedIOException(gone);
         }
         return loops;
     }

@@ -3,17 +3,20 @@ package org.verbena.tools.interop.pingpong;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.BindException;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Assumptions;
 import org.verbena.tools.VerbenaProcess;
+import org.verbena.transport.spi.Patience;
 
 /**
  * The simulated device of {@code src/test/c/simulated_ibverbs.c}, and processes that talk over it: Java's
@@ -164,29 +167,38 @@ final class SimulatedDevice implements AutoCloseable {
     /** Asks the kernel: to connect would be to be a client. */
     static void awaitListener(Side server, String port) throws Exception {
         Pattern wanted = Pattern.compile("^ *\\d+: \\w+:%04X \\w+:0000 0A ".formatted(Integer.parseInt(port)));
-        while (true) {
-            for (String file : List.of("/proc/net/tcp", "/proc/net/tcp6")) {
-                try (var lines = Files.lines(Path.of(file))) {
-                    if (lines.anyMatch(line -> wanted.matcher(line).find())) {
-                        return;
-                    }
-                }
-            }
-            assertThat(server.process().isAlive())
-                    .as("the server lives; it printed %s", server.text())
-                    .isTrue();
-            Thread.sleep(20);
+        Patience.until(
+                "a listener",
+                () -> isListed("tcp", wanted)
+                        || isListed("tcp6", wanted)
+                        || !server.process().isAlive());
+        assertThat(server.process().isAlive())
+                .as("the server lives; it printed %s", server.text())
+                .isTrue();
+    }
+
+    private static boolean isListed(String table, Pattern wanted) {
+        try (var lines = Files.lines(Path.of("/proc/net", table))) {
+            return lines.anyMatch(line -> wanted.matcher(line).find());
+        } catch (IOException unreadable) {
+            throw new UncheckedIOException(unreadable);
         }
     }
 
     /** Waits until all processes have ended, and well. */
     void awaitSuccess() throws Exception {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
-        while (sides.stream().anyMatch(side -> side.process().isAlive())
-                && sides.stream().noneMatch(Side::hasFailed)
-                && System.nanoTime() < deadline) {
-            Thread.sleep(20);
+        CompletableFuture<Void> failed = new CompletableFuture<>();
+        List<CompletableFuture<Void>> ends = new ArrayList<>();
+        for (Side side : sides) {
+            ends.add(side.process().onExit().thenAccept(ended -> {
+                if (side.hasFailed()) {
+                    failed.complete(null);
+                }
+            }));
         }
+        CompletableFuture.anyOf(failed, CompletableFuture.allOf(ends.toArray(CompletableFuture[]::new)))
+                .completeOnTimeout(null, LIMIT_SECONDS, TimeUnit.SECONDS)
+                .join();
         StringBuilder printed = new StringBuilder();
         for (Side side : sides) {
             printed.append(side.name())
