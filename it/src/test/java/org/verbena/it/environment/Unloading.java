@@ -28,7 +28,6 @@ public final class Unloading {
         long gone;
         do {
             System.gc();
-            Thread.sleep(100);
             gone = loaders.stream().filter(loader -> loader.refersTo(null)).count();
         } while (gone < ROUNDS && System.nanoTime() < end);
         System.out.println("unloaded " + gone + " of " + ROUNDS);

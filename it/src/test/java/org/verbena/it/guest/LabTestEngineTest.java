@@ -32,6 +32,7 @@ import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.junit.platform.testkit.engine.EngineTestKit;
 import org.junit.platform.testkit.engine.Event;
 import org.verbena.it.guest.LabEvent.Kind;
+import org.verbena.transport.spi.Patience;
 
 /** The engine, with a JVM of its own or a pretended guest in the place of QEMU. */
 @Timeout(240)
@@ -470,9 +471,7 @@ class LabTestEngineTest {
     private static void meet(String own, String other) throws IOException, InterruptedException {
         Path here = Path.of(System.getProperty("lab.meetingPlace"));
         Files.createFile(here.resolve(own));
-        while (!Files.exists(here.resolve(other))) {
-            Thread.sleep(10);
-        }
+        Patience.until("the other comes", () -> Files.exists(here.resolve(other)));
     }
 
     @Tag("lab")

@@ -114,18 +114,16 @@ public final class LadderRise {
 
     /** The device becomes active some time after it was added. */
     private RdmaServer listen(String address, int port) {
-        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
-        while (true) {
+        return Patience.untilThere("a server", () -> {
             try {
                 return RdmaServer.builder()
                         .provider("verbs")
                         .threadsPerProvider(1)
                         .bind(address, port, counting());
             } catch (ConnectionException notYet) {
-                assertThat(System.nanoTime()).as("%s", notYet).isLessThan(deadline);
-                Patience.sleep(50);
+                return null;
             }
-        }
+        });
     }
 
     private void awaitMore() {

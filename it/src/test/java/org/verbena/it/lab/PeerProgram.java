@@ -307,7 +307,7 @@ public final class PeerProgram implements AutoCloseable {
                 throw new AssertionError(describe("did not " + what + " in " + limit));
             }
             try {
-                Thread.sleep(50);
+                process.waitFor(50, TimeUnit.MILLISECONDS);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw new AssertionError("interrupted", e);
