@@ -107,7 +107,14 @@ final class TcpChannels {
                             new byte[0])
                     : new ConnectionException.TimedOut(what);
         }
-        if (e instanceof SocketException && !(e instanceof BindException)) { // EHOSTUNREACH, ENETUNREACH and the like
+        if (e instanceof BindException) { // EADDRNOTAVAIL
+            return new ConnectionException(
+                    what
+                            + "; no local port is free towards that address: net.ipv4.ip_local_port_range has all that"
+                            + " there are, and one of a closed connection is free after its TIME_WAIT of a minute",
+                    e);
+        }
+        if (e instanceof SocketException) { // EHOSTUNREACH, ENETUNREACH and the like
             return new ConnectionException.Unreachable(what, e);
         }
         return new ConnectionException(what, e);
