@@ -156,6 +156,23 @@ public abstract class MessageStreamSuite extends ApiSuite {
     }
 
     @Test
+    void aHandlerCanAskWhetherItHasAStream() {
+        BlockingQueue<Boolean> streams = new LinkedBlockingQueue<>();
+        try (RdmaServer server = onLoop((exchange, message) -> {
+                    streams.add(exchange.isStream());
+                    exchange.reply(message.retain());
+                });
+                RdmaClient client = clientOf(server)) {
+            assertThat(Patience.await("a reply", client.request(bytes("one")))).isEqualTo(bytes("one"));
+            assertThat(Patience.take("a request", streams)).isFalse();
+            try (MessageStream stream = client.stream(bytes("two"), DEFAULTS)) {
+                assertThat(all(stream)).containsExactly("two");
+            }
+            assertThat(Patience.take("a stream", streams)).isTrue();
+        }
+    }
+
+    @Test
     void aReplyMayBeManyMessages() {
         MessageHandler counting = (exchange, message) -> {
             try (MessageStream stream = exchange.stream()) {
