@@ -13,6 +13,7 @@ abstract class Control {
     private static final Logger LOG = LoggerFactory.getLogger(Control.class);
 
     private final LoopClock clock;
+    private final DialLimit.Shared dials = new DialLimit.Shared();
 
     Control(LoopClock clock) {
         this.clock = clock;
@@ -34,6 +35,11 @@ abstract class Control {
 
     LoopClock clock() {
         return clock;
+    }
+
+    /** The attempts to connect of all its clients. */
+    DialLimit.Shared dials() {
+        return dials;
     }
 
     /** The time by which it schedules. Any thread. */

@@ -138,7 +138,7 @@ final class Link {
     }
 
     private Dial newDial(@Nullable List<String> rungs, long beganNanos, Consumer<Dial> end) {
-        return new Dial(links.control(), links.dialer(), address, rungs, beganNanos, end);
+        return new Dial(links.control(), links.dials(), links.dialer(), address, rungs, beganNanos, end);
     }
 
     private void dialed0(Dial done) {

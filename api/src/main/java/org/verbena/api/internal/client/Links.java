@@ -154,6 +154,7 @@ public final class Links implements LinkOwner {
     private final Set<Channel> open = new LinkedHashSet<>();
     private final ReadyFutures readers;
     private final ReadyFutures writers;
+    private final DialLimit dials;
 
     /** Null for one that never changes. */
     private @Nullable Addresses addresses;
@@ -191,6 +192,7 @@ public final class Links implements LinkOwner {
         waiting = new Waiting(control);
         readers = new ReadyFutures(control);
         writers = new ReadyFutures(control);
+        dials = new DialLimit(control.dials());
         beganNanos = clock.nanoTime();
         waitingLimit = new SendLimit(options.bounds());
         unsent = new UnsentItems(options.bounds());
@@ -527,6 +529,10 @@ public final class Links implements LinkOwner {
 
     Dialer dialer() {
         return dialer;
+    }
+
+    DialLimit dials() {
+        return dials;
     }
 
     Backoff backoff() {

@@ -7,8 +7,11 @@ import io.netty.channel.Channel;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
@@ -32,7 +35,7 @@ class ManyAddressesTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     /** Reaches nobody, at once. */
-    private static final class Nowhere implements Dialer {
+    private static class Nowhere implements Dialer {
         final AtomicInteger dials = new AtomicInteger();
 
         @Override
@@ -62,6 +65,31 @@ class ManyAddressesTest {
         }
     }
 
+    /** Reaches nobody, and does not say so before the test lets it. */
+    private static final class Silent extends Nowhere {
+        private final AtomicInteger running;
+        private final AtomicInteger max = new AtomicInteger();
+        private final CountDownLatch over;
+
+        Silent(AtomicInteger running, CountDownLatch over) {
+            this.running = running;
+            this.over = over;
+        }
+
+        @Override
+        public Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
+            max.accumulateAndGet(running.incrementAndGet(), Math::max);
+            try {
+                over.await();
+                return super.connect(address, rungs, beganNanos);
+            } catch (InterruptedException cancelled) {
+                throw new ConnectionException("cancelled");
+            } finally {
+                running.decrementAndGet();
+            }
+        }
+    }
+
     /** What the thread has allocated until now, which counts what its steps copy and walk through. */
     private static long allocatedBytes() {
         CompletableFuture<Long> bytes = new CompletableFuture<>();
@@ -73,30 +101,10 @@ class ManyAddressesTest {
 
     /** Of the first attempt with each address. */
     private static long bytesPerDial(int addresses) {
-        List<InetSocketAddress> nowhere = IntStream.range(0, addresses)
-                .mapToObj(i -> new InetSocketAddress("127.0.0.1", 1 + i))
-                .toList();
         Nowhere dialer = new Nowhere();
-        long hour = TimeUnit.HOURS.toNanos(1);
-        Links links = new Links(
-                "nowhere",
-                dialer,
-                new Links.Options(
-                        1,
-                        true,
-                        false,
-                        hour,
-                        0,
-                        hour,
-                        new Backoff(hour, hour),
-                        0,
-                        0,
-                        SendLimit.Bounds.DEFAULTS,
-                        CallPlan.ONCE,
-                        List.of(),
-                        List.of()));
+        Links links = links(dialer, 0);
         long before = allocatedBytes();
-        links.begin(Target.of(nowhere), NameLookup.SYSTEM);
+        begin(links, addresses);
         CompletableFuture<Void> first = links.first();
         Patience.until("all attempts have failed", first::isDone);
         long bytes = allocatedBytes() - before;
@@ -105,10 +113,86 @@ class ManyAddressesTest {
         return bytes / addresses;
     }
 
+    private static void begin(Links links, int addresses) {
+        List<InetSocketAddress> nowhere = IntStream.range(0, addresses)
+                .mapToObj(i -> new InetSocketAddress("127.0.0.1", 1 + i))
+                .toList();
+        links.begin(Target.of(nowhere), NameLookup.SYSTEM);
+    }
+
+    private static Links links(Dialer dialer, int connectMillis) {
+        long hour = TimeUnit.HOURS.toNanos(1);
+        return new Links(
+                "nowhere",
+                dialer,
+                new Links.Options(
+                        1,
+                        true,
+                        false,
+                        hour,
+                        connectMillis,
+                        hour,
+                        new Backoff(hour, hour),
+                        0,
+                        0,
+                        SendLimit.Bounds.DEFAULTS,
+                        CallPlan.ONCE,
+                        List.of(),
+                        List.of()));
+    }
+
     @Test
     void eachIsAsMuchWorkAsOneOfFew() {
         bytesPerDial(FEW); // loads classes
         long few = bytesPerDial(FEW);
         assertThat(bytesPerDial(MANY)).isLessThan(2 * few);
+    }
+
+    @Test
+    void ofThoseThatDoNotAnswerAFewAreTriedAtOnceAndOtherClientsConnect() {
+        CountDownLatch over = new CountDownLatch(1);
+        AtomicInteger running = new AtomicInteger();
+        Map<Links, Silent> clients = new LinkedHashMap<>();
+        for (int i = 0; i < 6; i++) {
+            Silent dialer = new Silent(running, over);
+            Links links = links(dialer, 0);
+            clients.put(links, dialer);
+            int before = running.get();
+            begin(links, FEW);
+            int most = i < 4 ? DialLimit.MAX_OF_CLIENT : DialLimit.MIN_OF_CLIENT;
+            Patience.until("it tries as many as it may", () -> running.get() == before + most);
+        }
+        assertThat(running).hasValue(DialLimit.MAX_OF_ALL + 2 * DialLimit.MIN_OF_CLIENT);
+        Nowhere other = new Nowhere();
+        Links prompt = links(other, 0);
+        begin(prompt, FEW);
+        Patience.until("all attempts of another client are over", prompt.first()::isDone);
+        Patience.await("closing", prompt.close());
+        assertThat(running).hasValue(DialLimit.MAX_OF_ALL + 2 * DialLimit.MIN_OF_CLIENT);
+        over.countDown();
+        for (Map.Entry<Links, Silent> client : clients.entrySet()) {
+            Patience.until("all are tried", client.getKey().first()::isDone);
+            assertThat(client.getValue().dials).hasValueGreaterThanOrEqualTo(FEW);
+            Patience.await("closing", client.getKey().close());
+        }
+        assertThat(clients.values())
+                .allSatisfy(dialer -> assertThat(dialer.max.get())
+                        .isLessThanOrEqualTo(DialLimit.MAX_OF_ALL + 3 * DialLimit.MIN_OF_CLIENT));
+    }
+
+    @Test
+    void theConnectTimeoutHoldsAndClosingEndsAllAttempts() {
+        AtomicInteger running = new AtomicInteger();
+        Links links = links(new Silent(running, new CountDownLatch(1)), 200);
+        begin(links, MANY);
+        CompletableFuture<Void> first = links.first();
+        Patience.until("it is given up", first::isDone);
+        assertThat(first.exceptionNow()).isInstanceOf(ConnectionException.TimedOut.class);
+        Patience.await("closing", links.close());
+        Patience.until("the attempts have ended", () -> running.get() == 0);
+        Links next = links(new Nowhere(), 0);
+        begin(next, FEW);
+        Patience.until("others have their turns", next.first()::isDone);
+        Patience.await("closing", next.close());
     }
 }
