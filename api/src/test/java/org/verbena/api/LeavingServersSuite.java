@@ -3,6 +3,7 @@ package org.verbena.api;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandler;
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RateLimitedLog;
 
 /** What clients do when a server says that it is leaving. Byte for byte, against a server that is none. */
 public abstract class LeavingServersSuite extends ApiSuite {
@@ -136,9 +138,10 @@ public abstract class LeavingServersSuite extends ApiSuite {
     }
 
     @Test
-    void aServerMayLeaveAtOnce() {
-        int times = 20;
-        try (Server server = listenForFrames(new LeavesAtOnce(times));
+    void aServerMayLeaveAtOnceAndLogsLittleAtItsClients() {
+        int times = 2 * RateLimitedLog.LINES_PER_PERIOD;
+        try (LoggedWarnings logged = new LoggedWarnings("org.verbena.api.internal.client", Level.INFO);
+                Server server = listenForFrames(new LeavesAtOnce(times));
                 RdmaClient client =
                         builder().target(Target.of(List.of(server.address()))).start()) {
             for (int i = 0; i < times; i++) {
@@ -148,6 +151,7 @@ public abstract class LeavingServersSuite extends ApiSuite {
             CompletableFuture<byte[]> request = client.request(text("hello"));
             reply(last, inbox(last).next());
             assertThat(Patience.await("a reply", request)).isEqualTo(text("hello"));
+            assertThat(logged.texts()).hasSizeBetween(1, RateLimitedLog.LINES_PER_PERIOD);
         }
     }
 

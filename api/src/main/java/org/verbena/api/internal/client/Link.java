@@ -191,7 +191,7 @@ final class Link {
         if (hintNanos < 0) {
             return false;
         }
-        LOG.info("{}: {} has asked its clients to leave", links, now.channel());
+        links.log().info(links + ": " + now.channel() + " has asked its clients to leave");
         leave0(hintNanos);
         return true;
     }
@@ -305,11 +305,9 @@ final class Link {
         }
         ejected = true;
         long nanos = ejections.next(links.control().nanoTime(), links.backoff().mostNanos());
-        LOG.warn(
-                "{}: {} does not answer its requests, and gets none for {} ms",
-                links,
-                address,
-                TimeUnit.NANOSECONDS.toMillis(nanos));
+        links.log()
+                .warn(links + ": " + address + " does not answer its requests, and gets none for "
+                        + TimeUnit.NANOSECONDS.toMillis(nanos) + " ms");
         readmission = links.control().schedule(this::readmit0, nanos);
         links.changed0();
     }
@@ -468,7 +466,7 @@ final class Link {
         if (leavesAtOnce0(up)) {
             return;
         }
-        LOG.info("{} has moved up from {} to {}", up.channel(), rung(before), rung(up));
+        links.log().info(up.channel() + " has moved up from " + rung(before) + " to " + rung(up));
         climbTimer = links.control().schedule(() -> passed0(up, probationNanos), probationNanos);
         links.changed0();
     }
@@ -495,7 +493,8 @@ final class Link {
 
     /** Goes on with the connection before, since the better one is of no use. */
     private void goBack0(Connected before, Connected better, String why) {
-        LOG.info("{}: goes on with {}, since the better connection {}", before.channel(), rung(before), why);
+        links.log()
+                .info(before.channel() + ": continues with " + rung(before) + ", since the better connection " + why);
         former = null;
         current = before;
         finishFlight(before, better, false);

@@ -40,6 +40,7 @@ import org.verbena.api.internal.request.UnsentItems;
 import org.verbena.transport.ClientStatistics;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.LoopClock;
+import org.verbena.transport.spi.RateLimitedLog;
 
 /**
  * A client's connections. Operations go to one that is up, on the caller's thread and without a lock; those that find
@@ -50,7 +51,7 @@ import org.verbena.transport.spi.LoopClock;
 public final class Links implements LinkOwner {
     private static final Logger LOG = LoggerFactory.getLogger(Links.class);
 
-    /** How often the lack of a connection is logged. */
+    /** How often the lack of a connection is logged, whatever else is. */
     private static final long WARN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /** After a connection that has lasted so long, the others are tried at once: they wait since before it. */
@@ -95,6 +96,10 @@ public final class Links implements LinkOwner {
     private final Dialer dialer;
     private final Options options;
     private final LinkFigures figures = new LinkFigures();
+
+    /** What servers can make it log by coming, going and not answering. */
+    private final RateLimitedLog log = new RateLimitedLog(LOG);
+
     private final SendLimit waitingLimit;
     private final UnsentItems unsent;
     private final Retries retries = new Retries();
@@ -264,6 +269,10 @@ public final class Links implements LinkOwner {
         return figures;
     }
 
+    RateLimitedLog log() {
+        return log;
+    }
+
     /** Any thread. */
     public ClientStatistics statistics() {
         long bytes = waitingLimit.bytes() + unsent.waitingBytes();
@@ -358,7 +367,7 @@ public final class Links implements LinkOwner {
     @Override
     public void leaving(Messenger messenger, long retryNanos, String reason) {
         control.run(() -> find0(messenger, link -> {
-            LOG.info("{}: {} asks its clients to leave: {}", name, messenger.channel(), ShortForm.printable(reason));
+            log.info(name + ": " + messenger.channel() + " asks its clients to leave: " + ShortForm.printable(reason));
             link.leave0(retryNanos);
         }));
     }
@@ -777,12 +786,10 @@ public final class Links implements LinkOwner {
             LOG.debug("{}: leaves its connections, since they carry nothing", name);
         } else if (before == ClientState.READY && now != ClientState.CLOSED) {
             lostNanos = control.nanoTime();
-            LOG.info("{}: has lost its connection, and connects again: {}", name, message(failure));
+            log.info(name + ": has lost its connection, and connects again: " + message(failure));
         } else if (now == ClientState.READY && lostNanos != 0) {
-            LOG.info(
-                    "{}: connected again after {} ms",
-                    name,
-                    TimeUnit.NANOSECONDS.toMillis(control.nanoTime() - lostNanos));
+            log.info(name + ": connected again after "
+                    + TimeUnit.NANOSECONDS.toMillis(control.nanoTime() - lostNanos) + " ms");
             lostNanos = 0;
         }
         tell0(now);

@@ -61,6 +61,20 @@ public final class RateLimitedLog {
     }
 
     /**
+     * As {@link #warn}, at INFO.
+     *
+     * @param text the line
+     */
+    public void info(String text) {
+        long before = admit();
+        if (before < 0) {
+            log.debug("{}", text);
+        } else {
+            log.info("{}{}", text, more(before));
+        }
+    }
+
+    /**
      * Counts a failure, and logs it at ERROR unless there were too many recently: the first of a period with its stack.
      *
      * @param text the line
