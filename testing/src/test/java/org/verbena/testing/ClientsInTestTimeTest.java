@@ -21,6 +21,7 @@ import org.verbena.api.RdmaServer;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RequestFailure;
 
 /** How soon a client connects again, and what it says meanwhile. */
 class ClientsInTestTimeTest extends InTestTime {
@@ -28,6 +29,8 @@ class ClientsInTestTimeTest extends InTestTime {
 
     /** The first bound of the waits, and what an attempt takes. */
     private static final Duration AT_ONCE = Duration.ofMillis(51);
+
+    private static final int MANY = 200;
 
     private void awaitOutage(RdmaClient client) {
         faults.refuse(true);
@@ -134,6 +137,77 @@ class ClientsInTestTimeTest extends InTestTime {
         CompletableFuture<RdmaClient> connecting = client().target(target).connectAsync();
         time.settle();
         assertThat(connecting.exceptionNow()).isInstanceOf(ConnectionException.Unreachable.class);
+    }
+
+    /** Sends requests one after another, and returns how many have failed or were given up after this time. */
+    private int failures(RdmaClient client, int count, Duration patience) {
+        int failed = 0;
+        for (int i = 0; i < count; i++) {
+            CompletableFuture<byte[]> reply = client.request(ASKED);
+            time.settle();
+            if (!reply.isDone()) {
+                time.advance(patience);
+            }
+            failed += reply.isDone() && !reply.isCompletedExceptionally() ? 0 : 1;
+            reply.cancel(false);
+            time.settle();
+        }
+        return failed;
+    }
+
+    @Test
+    void aServerThatFailsFastDrawsNoLoad() {
+        MessageHandler broken = (exchange, message) -> {
+            throw new RequestFailure(503, "broken");
+        };
+        try (RdmaServer other = RdmaServer.builder().group(loops).bind("127.0.0.1", 0, broken);
+                RdmaClient client = client().target(both(other)).connect()) {
+            time.settle();
+            assertThat(failures(client, MANY, Duration.ZERO)).isBetween(1, 2);
+            time.advance(Duration.ofSeconds(10));
+            assertThat(failures(client, MANY, Duration.ZERO))
+                    .as("it is tried again")
+                    .isBetween(1, 2);
+        }
+    }
+
+    /** Requests at a time, of which each is given up later than the others are answered: the server is ejected. */
+    @Test
+    void aServerWhoseRequestsAreGivenUpInsteadOfTimingOutIsEjected() {
+        try (RdmaServer other = RdmaServer.builder().group(loops).bind("127.0.0.1", 0, (exchange, message) -> {});
+                RdmaClient client = client().target(both(other)).connect()) {
+            time.settle();
+            // Five in a row, and those before the first reply of the other: until then nothing is usual.
+            assertThat(failures(client, MANY, Duration.ofMillis(50))).isBetween(5, 25);
+        }
+    }
+
+    /** Whatever a program gives up at once, or its hedges do, says nothing of the servers. */
+    @Test
+    void whatAProgramGivesUpForReasonsOfItsOwnCostsAServerNothing() {
+        AtomicInteger asked = new AtomicInteger();
+        MessageHandler counting = MessageHandler.ofBytes((exchange, message) -> {
+            asked.incrementAndGet();
+            if (new String(message, UTF_8).equals("hold")) {
+                held.add(exchange);
+            } else {
+                exchange.reply(message);
+            }
+        });
+        try (RdmaServer other = RdmaServer.builder().group(loops).bind("127.0.0.1", 0, counting);
+                RdmaClient client = client().target(both(other)).connect()) {
+            time.settle();
+            failures(client, MANY, Duration.ZERO); // both have answered by then
+            for (int i = 0; i < MANY; i++) {
+                CompletableFuture<byte[]> given = hold(client, OUTAGE);
+                time.settle();
+                given.cancel(false);
+                time.settle();
+            }
+            asked.set(0);
+            assertThat(failures(client, MANY, Duration.ZERO)).isZero();
+            assertThat(asked.get()).as("half of them").isBetween(MANY / 5, MANY * 4 / 5);
+        }
     }
 
     @Test

@@ -144,8 +144,12 @@ final class Call<T> {
         }
         links.waiting().makeRoom();
         stop(second);
-        for (Attempt<T> attempt : all) {
-            attempt.future().cancel(false); // which does nothing to one that is over, too
+        for (Attempt<T> attempt : all) { // which does nothing to one that is over, too
+            if (outcome.isSuccess()) {
+                attempt.messenger().requests().abandon(attempt.future());
+            } else {
+                attempt.future().cancel(false);
+            }
         }
         if (held) {
             links.control().run(this::leave0);

@@ -29,6 +29,7 @@ import org.verbena.api.client.Target;
 import org.verbena.api.internal.loop.Callbacks;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.VirtualNotifier;
+import org.verbena.api.internal.request.Latency;
 import org.verbena.api.internal.request.LinkOwner;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.NameLookup;
@@ -389,6 +390,11 @@ public final class Links implements LinkOwner {
     @Override
     public void unanswered(Messenger messenger) {
         control.run(() -> find0(messenger, Link::unanswered0));
+    }
+
+    @Override
+    public boolean othersAnswerWithin(long nanos, Messenger except) {
+        return ready.answerWithin(nanos, except);
     }
 
     private void find0(Messenger messenger, Consumer<Link> step) {
@@ -788,8 +794,8 @@ public final class Links implements LinkOwner {
             lostNanos = control.nanoTime();
             log.info(name + ": has lost its connection, and connects again: " + message(failure));
         } else if (now == ClientState.READY && lostNanos != 0) {
-            log.info(name + ": connected again after "
-                    + TimeUnit.NANOSECONDS.toMillis(control.nanoTime() - lostNanos) + " ms");
+            log.info(name + ": connected again after " + TimeUnit.NANOSECONDS.toMillis(control.nanoTime() - lostNanos)
+                    + " ms");
             lostNanos = 0;
         }
         tell0(now);

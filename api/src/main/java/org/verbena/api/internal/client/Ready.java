@@ -68,7 +68,21 @@ final class Ready {
         if (other >= one) {
             other++;
         }
-        return messengers[one].load() <= messengers[other].load() ? messengers[one] : messengers[other];
+        return messengers[one].burden() <= messengers[other].burden() ? messengers[one] : messengers[other];
+    }
+
+    /** Whether the others that have answered at all do so within this time, and there is one. */
+    boolean answerWithin(long nanos, Messenger except) {
+        boolean isKnown = false;
+        for (Messenger each : messengers) {
+            if (each != except && each.requests().hasAnswered()) {
+                if (!each.requests().answersWithin(nanos)) {
+                    return false;
+                }
+                isKnown = true;
+            }
+        }
+        return isKnown;
     }
 
     /**

@@ -18,6 +18,9 @@ public interface LinkOwner {
     /** Several requests in a row have had no reply in time on this connection, or later than another connection. */
     void unanswered(Messenger messenger);
 
+    /** Whether the client's other connections have nearly all replies within this time, as far as is known. */
+    boolean othersAnswerWithin(long nanos, Messenger except);
+
     /**
      * Goes on with an operation that a connection could not begin: with another connection, now or later.
      *

@@ -126,6 +126,11 @@ public final class Messenger extends ChannelDuplexHandler {
         return requests.load() + limit.messages();
     }
 
+    /** What {@link #load()} says, and the requests that have failed lately. Any thread. */
+    public int burden() {
+        return load() + requests.recentFailures();
+    }
+
     /** How many messages and one-sided operations the connection has carried. Any thread. */
     public long carried() {
         MessageStatistics now = port.statistics();

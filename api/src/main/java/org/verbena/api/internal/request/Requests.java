@@ -57,6 +57,8 @@ public final class Requests {
     private final LongAdder lateReplies;
 
     // Confined to the event loop.
+    private final RecentFailures failures = new RecentFailures();
+    private final Latency latency = new Latency();
     private final ByNumber<Request<?>> pending = new ByNumber<>();
     private final LoopClock clock;
     private long lastCorrelation;
@@ -66,6 +68,9 @@ public final class Requests {
 
     /** How many requests in a row had no reply in time. */
     private int unanswered;
+
+    /** When the last answer has arrived. */
+    private long answeredNanos;
 
     /** The size of {@code pending}, for other threads, which may see it late. Written by the loop. */
     private final AtomicInteger load = new AtomicInteger();
@@ -133,6 +138,30 @@ public final class Requests {
     /** How many requests are sent and have no reply yet. Any thread. */
     int load() {
         return load.getOpaque();
+    }
+
+    /** How many have failed lately, as far as they count now. Any thread. */
+    int recentFailures() {
+        return failures.isNone() ? 0 : failures.count(clock.nanoTime());
+    }
+
+    /** Whether nearly all replies take no longer, as far as is known. Any thread. */
+    public boolean answersWithin(long nanos) {
+        return latency.firstEstimateNanos() <= nanos;
+    }
+
+    /** Whether there has been a reply. Any thread. */
+    public boolean hasAnswered() {
+        return latency.firstEstimateNanos() != 0;
+    }
+
+    /** Gives up a request that another connection has answered sooner: that says nothing of this one. Any thread. */
+    public void abandon(Future<?> request) {
+        if (request instanceof Request<?> own) {
+            own.abandon();
+        } else {
+            request.cancel(false);
+        }
     }
 
     private void count0() {
@@ -456,6 +485,28 @@ public final class Requests {
                     + (handedOver ? "the peer may still be working on it" : "it was not sent by then")));
         }
 
+        /**
+         * The program waits no more. That says something of the server only if it has been silent since, longer than
+         * others are.
+         */
+        private void cancelled0() {
+            LinkOwner owner = messenger.owner();
+            long nanos = clock.nanoTime() - beganNanos;
+            if (owner != null
+                    && pending.get(correlation) != null
+                    && answeredNanos - beganNanos < 0
+                    && owner.othersAnswerWithin(nanos, messenger)) {
+                countUnanswered0();
+            }
+            giveUp0();
+        }
+
+        void abandon() {
+            if (super.cancel(false)) {
+                onLoop(this::giveUp0);
+            }
+        }
+
         /** Nobody waits for the reply: the server need not go on with it, or begin it. */
         void giveUp0() {
             boolean waits = forget0();
@@ -480,7 +531,7 @@ public final class Requests {
         public boolean cancel(boolean mayInterruptIfRunning) {
             boolean cancelled = super.cancel(mayInterruptIfRunning);
             if (cancelled) {
-                onLoop(this::giveUp0);
+                onLoop(this::cancelled0);
             }
             return cancelled;
         }
@@ -730,9 +781,13 @@ public final class Requests {
         Request<?> request = awaiting0(correlation, answer);
         if (request != null) {
             request.forget0();
-            ConnectionStat stat = messenger.stat();
-            if (stat != null && !(request instanceof StreamRequest)) { // which takes as long as the program wants
-                stat.answered0(arrivedNanos - request.beganNanos);
+            answeredNanos = arrivedNanos;
+            if (!(request instanceof StreamRequest)) { // which takes as long as the program wants
+                latency.took(arrivedNanos - request.beganNanos);
+                ConnectionStat stat = messenger.stat();
+                if (stat != null) {
+                    stat.answered0(arrivedNanos - request.beganNanos);
+                }
             }
         }
         return request;
@@ -784,6 +839,7 @@ public final class Requests {
     void failed0(long correlation, ByteBuf words, long arrivedNanos) {
         Request<?> request = answeredBy0(correlation, words, arrivedNanos);
         if (request != null) {
+            failures.add0(arrivedNanos);
             String text = words.toString(StandardCharsets.UTF_8);
             words.release();
             request.tryFailure(new RequestException.Failed("request to " + channel.remoteAddress()
@@ -796,6 +852,7 @@ public final class Requests {
         RequestFailure failure = Frames.readError(frame);
         Request<?> request = answeredBy0(correlation, frame, arrivedNanos);
         if (request != null) {
+            failures.add0(arrivedNanos);
             frame.release();
             request.tryFailure(failure);
         }
@@ -809,6 +866,7 @@ public final class Requests {
         }
         frame.release();
         request.forget0();
+        failures.add0(clock.nanoTime());
         request.tryFailure(new RequestException.Overloaded(
                 "request to " + channel.remoteAddress() + ": the server is overloaded and did not begin with it;"
                         + " try again in " + Messenger.inMillis(retryNanos) + " ms",
@@ -824,6 +882,7 @@ public final class Requests {
         String text = ShortForm.printable(words.toString(StandardCharsets.UTF_8));
         words.release();
         request.forget0();
+        failures.add0(clock.nanoTime());
         RequestException.Refused.Reason reason = switch (why) {
             case Frames.REFUSED_UNKNOWN -> RequestException.Refused.Reason.UNKNOWN;
             case Frames.REFUSED_NOT_AUTHORIZED -> RequestException.Refused.Reason.NOT_AUTHORIZED;

@@ -1,4 +1,4 @@
-package org.verbena.api.internal.client;
+package org.verbena.api.internal.request;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package org.verbena.api.internal.client;
+package org.verbena.api.internal.request;
 
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * for each reply that takes longer, and down by one for each other. Any thread; of two steps at the same time one may
  * be lost.
  */
-final class Latency {
+public final class Latency {
     private static final int UP = 19;
 
     /** Of the estimate, so that it follows any scale. */
@@ -19,7 +19,7 @@ final class Latency {
     private final AtomicLong estimateNanos = new AtomicLong();
     private final AtomicLong count = new AtomicLong();
 
-    void took(long nanos) {
+    public void took(long nanos) {
         count.setOpaque(count.getOpaque() + 1);
         long now = estimateNanos.getOpaque();
         if (now == 0) {
@@ -31,7 +31,12 @@ final class Latency {
     }
 
     /** In nanoseconds; 0 while too few are known. */
-    long estimateNanos() {
+    public long estimateNanos() {
         return count.getOpaque() < FEWEST ? 0 : estimateNanos.getOpaque();
+    }
+
+    /** As {@link #estimateNanos}, however few are known: too long rather than too short then. 0 for none. */
+    long firstEstimateNanos() {
+        return estimateNanos.getOpaque();
     }
 }
