@@ -79,9 +79,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
     /** The peer sends no more. */
     private boolean ended;
 
-    /** Both ends had agreed. Written by the event loop. */
-    private volatile boolean established;
-
     /** The channel is closed, by whichever end. */
     private boolean gone;
 
@@ -117,10 +114,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
         if (!registered.isSuccess()) {
             throw new SocketException("the event loops take no more channels", registered.cause());
         }
-    }
-
-    boolean wasEstablished() {
-        return established;
     }
 
     SocketChannel channel() {
@@ -431,7 +424,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelActive(ChannelHandlerContext context) {
-        established = true;
         if (acceptor != null) {
             acceptor.onEstablished(this);
         }

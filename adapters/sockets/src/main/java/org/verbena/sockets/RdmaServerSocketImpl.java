@@ -34,7 +34,8 @@ import org.verbena.api.RdmaSocketChannel;
 
 /**
  * Implements {@code ServerSocket} on an {@link RdmaServerSocketChannel}. Connections are set up before the program
- * accepts them, up to the backlog; then the channel reads no more requests until one is accepted.
+ * accepts them. Once as many as the backlog are, the channel reads no more requests until one is accepted. Peers whose
+ * handshake is not complete do not count: strangers would fill the backlog with them. The provider bounds their number.
  */
 final class RdmaServerSocketImpl extends SocketImpl implements Connection.Acceptor {
     private final RdmaEventLoopGroup group;
@@ -52,9 +53,6 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
     private @Nullable InetSocketAddress bindAddress;
     private @Nullable RdmaServerSocketChannel channel;
     private int backlog;
-
-    /** Connections that are being set up or wait to be accepted. */
-    private int pending;
 
     private boolean full;
     private boolean closed;
@@ -175,7 +173,11 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
                 throw new SocketException("the listener was closed", failure);
             }
             accepted = established.remove();
-            leave();
+            RdmaServerSocketChannel listener = channel;
+            if (full && listener != null) {
+                full = false;
+                listener.read();
+            }
         } finally {
             state.unlock();
         }
@@ -192,16 +194,6 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         if (listener != null && listener.eventLoop().inEventLoop()) {
             throw new IllegalStateException("a blocking server socket is used on its own event loop, which would wait"
                     + " for itself: use a thread, or a server channel's handler");
-        }
-    }
-
-    /** A connection no longer waits, so another may be set up. With the lock. */
-    private void leave() {
-        pending--;
-        RdmaServerSocketChannel listener = channel;
-        if (full && listener != null) {
-            full = false;
-            listener.read();
         }
     }
 
@@ -245,14 +237,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         @Override
         public void channelRead(ChannelHandlerContext context, Object message) {
             RdmaSocketChannel requested = (RdmaSocketChannel) message;
-            state.lock();
-            try {
-                pending++;
-            } finally {
-                state.unlock();
-            }
-            Connection connection = new Connection(requested, RdmaServerSocketImpl.this);
-            requested.closeFuture().addListener(gone -> onGone(connection));
+            new Connection(requested, RdmaServerSocketImpl.this);
             group.register(requested).addListener(registered -> {
                 if (!registered.isSuccess()) {
                     requested.unsafe().closeForcibly();
@@ -264,7 +249,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         public void channelReadComplete(ChannelHandlerContext context) {
             state.lock();
             try {
-                full = pending >= backlog;
+                full = established.size() >= backlog;
                 if (full) {
                     return;
                 }
@@ -308,20 +293,6 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
             state.unlock();
         }
         connection.close();
-    }
-
-    /**
-     * A connection that was never established makes room; an established one stays, with the data that it has received.
-     */
-    private void onGone(Connection connection) {
-        if (!connection.wasEstablished()) {
-            state.lock();
-            try {
-                leave();
-            } finally {
-                state.unlock();
-            }
-        }
     }
 
     // ---- options
