@@ -2,6 +2,7 @@
 @org.jspecify.annotations.NullMarked
 module org.verbena.jgroups {
     requires static org.jspecify;
+    requires org.slf4j;
     requires transitive org.jgroups;
     requires transitive org.verbena.api;
 

@@ -1,6 +1,7 @@
 package org.verbena.jgroups;
 
 import io.netty.channel.ChannelOption;
+import java.io.DataInput;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.Collection;
@@ -9,6 +10,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
 import org.jgroups.Address;
+import org.jgroups.Message;
+import org.jgroups.MessageFactory;
 import org.jgroups.PhysicalAddress;
 import org.jgroups.annotations.MBean;
 import org.jgroups.annotations.ManagedAttribute;
@@ -16,11 +19,15 @@ import org.jgroups.annotations.ManagedOperation;
 import org.jgroups.annotations.Property;
 import org.jgroups.conf.AttributeType;
 import org.jgroups.protocols.BasicTCP;
+import org.jgroups.util.MessageBatch;
 import org.jgroups.util.PassRegularMessagesUpDirectly;
+import org.jgroups.util.Util;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.LoggerFactory;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.spi.RateLimitedLog;
 
 /**
  * JGroups' transport over RDMA, in place of {@code TCP}. What a bundler has put together for a peer is one message of
@@ -114,6 +121,9 @@ public class VERBENA extends BasicTCP {
     private long maxBlockTime = DEFAULT_MAX_BLOCK_MILLIS;
 
     private final Map<ChannelOption<?>, @Nullable Object> options = new LinkedHashMap<>();
+
+    /** What peers send that JGroups cannot read. */
+    private final RateLimitedLog invalid = new RateLimitedLog(LoggerFactory.getLogger(VERBENA.class));
 
     /** Null until it is started. */
     private volatile @Nullable PeerServer server;
@@ -332,6 +342,36 @@ public class VERBENA extends BasicTCP {
         PeerServer made = server;
         if (made != null) {
             made.send(dest, data, offset, length);
+        }
+    }
+
+    /** As in JGroups, which logs each message that it cannot read, with its stack, however many a peer sends. */
+    @Override
+    protected void handleMessageBatch(DataInput in, boolean multicast) {
+        try {
+            MessageBatch[] batches = Util.readMessageBatch(in, multicast);
+            for (int i = batches.length - 1; i >= 0; i--) { // those out of band first
+                if (batches[i] != null) {
+                    msg_stats.received(batches[i]);
+                    processBatch(batches[i], i > 0);
+                }
+            }
+        } catch (Throwable failure) {
+            invalid.error(local_addr + ": messages cannot be read", failure);
+        }
+    }
+
+    @Override
+    protected void handleSingleMessage(DataInput in, boolean multicast) {
+        try {
+            Message message = MessageFactory.create(in.readShort());
+            message.readFrom(in);
+            if (multicast || !unicastDestMismatch(message.getDest())) {
+                msg_processing_policy.process(message, message.isFlagSet(Message.Flag.OOB));
+                msg_stats.received(message);
+            }
+        } catch (Throwable failure) {
+            invalid.error(local_addr + ": a message cannot be read", failure);
         }
     }
 

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufOutputStream;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
@@ -24,6 +26,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
 import org.jgroups.Address;
+import org.jgroups.Version;
 import org.jgroups.blocks.cs.Connection;
 import org.jgroups.blocks.cs.ConnectionListener;
 import org.jgroups.blocks.cs.Receiver;
@@ -41,9 +44,13 @@ import org.verbena.transport.spi.Patience;
 @Timeout(120)
 abstract class PeerConnectionsSuite {
     private static final int QUEUED_BYTES = 16 << 10;
-    private static final int HELLO_MILLIS = 300;
+    private static final int SILENT = 700;
+
+    /** What an end of a connection that is not one of many takes for receives. */
+    private static final long USUAL_BYTES = 1 << 20;
 
     private final List<PeerServer> servers = new ArrayList<>();
+    private int helloMillis = 300;
 
     abstract String provider();
 
@@ -103,7 +110,7 @@ abstract class PeerConnectionsSuite {
                         options,
                         QUEUED_BYTES,
                         maxBlockMillis,
-                        HELLO_MILLIS),
+                        helloMillis),
                 new DefaultThreadFactory("test", true));
         server.receiver(inbox).addConnectionListener(inbox);
         servers.add(server);
@@ -351,25 +358,86 @@ abstract class PeerConnectionsSuite {
                 .hasCauseInstanceOf(ConnectionException.class);
     }
 
+    private static Bootstrap stranger(RdmaEventLoopGroup loops, PeerServer to) {
+        return new Bootstrap()
+                .group(loops)
+                .channel(RdmaChannel.class)
+                .handler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel channel) {}
+                })
+                .remoteAddress(new InetSocketAddress(
+                        InetAddress.getLoopbackAddress(), ((IpAddress) to.localAddress()).getPort()));
+    }
+
     @Test
     void strangersAreCutOff() throws Exception {
         PeerServer one = started(new Inbox());
         try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 1)) {
-            Bootstrap stranger = new Bootstrap()
-                    .group(loops)
-                    .channel(RdmaChannel.class)
-                    .handler(new ChannelInitializer<>() {
-                        @Override
-                        protected void initChannel(Channel channel) {}
-                    })
-                    .remoteAddress(new InetSocketAddress(
-                            InetAddress.getLoopbackAddress(), ((IpAddress) one.localAddress()).getPort()));
-            Channel silent = stranger.connect().sync().channel();
-            Channel invalid = stranger.connect().sync().channel();
+            Channel silent = stranger(loops, one).connect().sync().channel();
+            Channel invalid = stranger(loops, one).connect().sync().channel();
             invalid.writeAndFlush(Unpooled.copiedBuffer(bytes("no hello, and long enough to have an address in it")));
             Patience.await("the one without a hello is cut off", invalid.closeFuture());
             Patience.await("the silent one is cut off", silent.closeFuture());
         }
         assertThat(one.getNumConnections()).isZero();
+    }
+
+    /** Members may be idle, so their connections stay: where they are many, with less memory. */
+    @Test
+    void silentMembersLeaveRoomForOthers() throws Exception {
+        helloMillis = (int) Patience.LIMIT.toMillis();
+        Inbox atOne = new Inbox();
+        PeerServer one = started(atOne);
+        PeerServer honest = started(new Inbox());
+        PeerServer late = started(new Inbox());
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 1)) {
+            send(honest, one, "before");
+            assertThat(atOne.take()).isEqualTo("before");
+            long before = receiveBytes(loops);
+            for (int i = 1; i <= SILENT; i++) {
+                Channel silent = stranger(loops, one).connect().sync().channel();
+                silent.writeAndFlush(hello(i));
+            }
+            Patience.until("all are members", () -> one.getNumConnections() == SILENT + 1);
+            for (PeerServer each : List.of(honest, late)) {
+                send(each, one, "beside them");
+                assertThat(atOne.take()).isEqualTo("beside them");
+            }
+            assertThat(receiveBytes(loops) - before).isLessThan(3 * SILENT * USUAL_BYTES / 2);
+        }
+        Patience.until("all have left", () -> one.getNumConnections() == 2);
+    }
+
+    /** Of both ends of all connections. */
+    private static long receiveBytes(RdmaEventLoopGroup loops) {
+        return loops.providerStatistics().receiveBuffers().usedBytes();
+    }
+
+    /** What a member says first, at a port of this host. */
+    static ByteBuf hello(int port) throws IOException {
+        try (ByteBufOutputStream out = new ByteBufOutputStream(Unpooled.buffer())) {
+            out.writeBytes("bela");
+            out.writeShort(Version.version);
+            new IpAddress(InetAddress.getLoopbackAddress(), port).writeTo(out);
+            return out.buffer();
+        }
+    }
+
+    @Test
+    void anErrorOfTheReceiverCostsOneConnection() throws Exception {
+        Inbox atOther = new Inbox();
+        PeerServer one = started(new Inbox());
+        PeerServer other = started(atOther);
+        send(one, other, "before");
+        assertThat(atOther.take()).isEqualTo("before");
+        atOther.onMessage = message -> {
+            atOther.onMessage = atOther.messages::add;
+            throw new StackOverflowError("on purpose");
+        };
+        send(one, other, "fails");
+        Patience.until("the connection is gone", () -> one.getNumConnections() == 0);
+        send(one, other, "after");
+        assertThat(atOther.take()).isEqualTo("after");
     }
 }
