@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -177,22 +176,14 @@ class DoorbellTest {
         }
     }
 
-    /** Nothing polls, and no timer but the tick wakes a loop. */
     @ParameterizedTest
     @ValueSource(ints = {1, 3, 9, 100})
     void idleLoopsBlock(int connections) {
         try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
             Echoes echoes = new Echoes(fixture, connections);
             echoes.run(WINDOW, 20L * connections);
-            for (IoEventLoop loop : List.of(fixture.clientLoop(), fixture.serverLoop())) {
-                Patience.until("the loop blocks", () -> {
-                    ShmIoHandler.Work before = fixture.work(loop);
-                    Patience.timer(loop, Duration.ofMillis(100));
-                    ShmIoHandler.Work after = fixture.work(loop);
-                    // To ask wakes it, and it may look around then for a while.
-                    return after.sleeps() - before.sleeps() <= 3 && after.endpointPolls() == before.endpointPolls();
-                });
-            }
+            fixture.awaitIdle(fixture.clientLoop());
+            fixture.awaitIdle(fixture.serverLoop());
             echoes.run(WINDOW, 20L * connections); // and are woken
             echoes.pairs.forEach(pair -> pair.server().awaitPrepared().disconnect());
         }

@@ -149,9 +149,48 @@ class HostileDoorbellTest {
         }
     }
 
+    /** The loop looks once more at the most, and serves the connections that ring there. */
+    @Test
+    void aLoopSleepsWhateverItsPageHolds() throws Exception {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS);
+                Attacker first = new Attacker(fixture);
+                Attacker second = new Attacker(fixture);
+                ProcessFiles files = ProcessFiles.of(ShmContext.PID)) {
+            RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
+            Pair bystander = fixture.connect();
+            List<RecordingEndpointHandler> victims = new ArrayList<>();
+            List<RingWriter> writers = new ArrayList<>();
+            for (Attacker attacker : List.of(first, second)) {
+                attacker.request(fixture.address);
+                victims.add(fixture.accept());
+                attacker.awaitReply();
+                writers.add(new RingWriter(attacker.memory(), 0, RING_BYTES));
+            }
+            SharedFile page = files.open(awaitDoorbell(first), Doorbell.BYTES, true);
+            for (long value : new long[] {-1, 0, 1, Long.MIN_VALUE, Long.MAX_VALUE}) {
+                for (int at = 0; at < Doorbell.BYTES; at += Long.BYTES) {
+                    page.memory().set(ValueLayout.JAVA_LONG, at, value);
+                }
+                fixture.awaitIdle(fixture.serverLoop());
+                victims.forEach(victim -> victim.receive(1, memory, 0, 8));
+                write(writers.getFirst(), first);
+                write(writers.getLast(), second);
+                victims.forEach(
+                        victim -> assertThat(victim.awaitReceive().status()).isEqualTo(WorkStatus.SUCCESS));
+                HostilePeerTest.assertUnharmed(bystander, memory);
+            }
+            page.close();
+            MappedMemory.unmap(page.memory());
+            bystander.client().awaitPrepared().disconnect();
+        }
+    }
+
     /** Writes one message into a ring, and a wake-up into the socket. */
     private static void writeTo(Attacker attacker) {
-        RingWriter writer = new RingWriter(attacker.memory(), 0, RING_BYTES);
+        write(new RingWriter(attacker.memory(), 0, RING_BYTES), attacker);
+    }
+
+    private static void write(RingWriter writer, Attacker attacker) {
         writer.claim(8, 8);
         writer.commit(Ring.SEND, Ring.FIRST | Ring.LAST, 8, 0, 0, 0, 8, 1);
         assertThat(writer.publish()).isTrue();

@@ -145,6 +145,43 @@ class HostilePeerTest {
         }
     }
 
+    /** The reader's part of the ring into which this side writes: positions that cannot be, and flags of any value. */
+    @Test
+    void aReaderThatLiesEndsItsConnectionAlone() throws IOException {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            Pair bystander = fixture.connect();
+            RegisteredMemory memory = fixture.region(RING_BYTES, Access.LOCAL_WRITE);
+            for (long head : new long[] {-1, RING_BYTES + 1L, Long.MIN_VALUE, Long.MAX_VALUE}) {
+                try (Attacker attacker = new Attacker(fixture)) {
+                    attacker.request(fixture.address);
+                    RecordingEndpointHandler victim = fixture.accept();
+                    for (int direction = 0; direction < 2; direction++) {
+                        Ring.publish(attacker.memory(), Ring.control(direction) + Ring.SLEEPS, head);
+                        Ring.publish(attacker.memory(), Ring.control(direction) + Ring.WAITS, head);
+                    }
+                    Ring.publish(attacker.memory(), Ring.control(1) + Ring.HEAD, head);
+                    int taken = victim.call(endpoint -> {
+                        int posted = 0;
+                        WorkRequest send = new WorkRequest(1);
+                        send.asSend(1, 0).buffers().add(memory, 0, RING_BYTES); // longer than the ring
+                        while (posted < 4 && victim.post(endpoint, send)) {
+                            posted++;
+                        }
+                        endpoint.flush();
+                        return posted;
+                    });
+                    assertThat(taken).isPositive();
+                    assertThat(victim.awaitSends(taken))
+                            .noneMatch(completion -> completion.status() == WorkStatus.SUCCESS);
+                    assertThat(victim.awaitDisconnected()).isInstanceOf(RdmaException.class);
+                }
+            }
+            assertUnharmed(bystander, memory);
+            fixture.awaitIdle(fixture.serverLoop());
+            bystander.client().awaitPrepared().disconnect();
+        }
+    }
+
     /** Records whose fields are extreme or random, behind a position that says they are there. */
     private static void scribble(MemorySegment memory, SplittableRandom random, int round) {
         long data = Ring.data(0, RING_BYTES);

@@ -20,10 +20,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
 
 /**
  * Peers that are killed while they send. {@code -Dverbena.shm.kills=1000} kills as many on each side, which takes as
@@ -128,6 +130,20 @@ class KillTest {
             received.incrementAndGet();
             post(handler, endpoint, memory);
         });
+        // So some are under way when the process ends: each completes, which the fixture checks.
+        handler.whenConnected(endpoint -> send(handler, endpoint, memory));
+        handler.whenSent((endpoint, completion) -> {
+            if (completion.status() == WorkStatus.SUCCESS) {
+                send(handler, endpoint, memory);
+            }
+        });
+    }
+
+    private static void send(RecordingEndpointHandler handler, Endpoint endpoint, RegisteredMemory memory) {
+        WorkRequest request = new WorkRequest(1).asSend(2, 0);
+        request.buffers().add(memory, 0, 4096);
+        boolean unused = handler.post(endpoint, request);
+        endpoint.flush();
     }
 
     private static void post(RecordingEndpointHandler handler, Endpoint endpoint, RegisteredMemory memory) {

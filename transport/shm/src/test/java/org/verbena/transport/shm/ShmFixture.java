@@ -6,6 +6,7 @@ import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -71,6 +72,17 @@ final class ShmFixture implements AutoCloseable {
     <T> T onLoop(IoEventLoop loop, Function<ShmIoHandler, T> action) {
         ShmIoHandler io = loops.get(loop);
         return Patience.await("a task of the loop", CompletableFuture.supplyAsync(() -> action.apply(io), loop));
+    }
+
+    /** Waits until a loop blocks: nothing polls, and no timer but the tick wakes it. */
+    void awaitIdle(IoEventLoop loop) {
+        Patience.until("the loop blocks", () -> {
+            ShmIoHandler.Work before = work(loop);
+            Patience.timer(loop, Duration.ofMillis(100));
+            ShmIoHandler.Work after = work(loop);
+            // To ask wakes it, and it may look around then for a while.
+            return after.sleeps() - before.sleeps() <= 3 && after.endpointPolls() == before.endpointPolls();
+        });
     }
 
     IoEventLoop clientLoop() {
