@@ -2,21 +2,32 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoop;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.provider.ProviderChoice;
@@ -25,6 +36,7 @@ import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.WorkRequest;
 
 /** Servers that require a key, and clients with and without it. */
 public abstract class PreSharedKeysSuite extends ApiSuite {
@@ -182,6 +194,65 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
             assertThatThrownBy(() -> connect(server, KEYS))
                     .hasMessageContaining("it has no pre-shared keys")
                     .hasMessageContaining("Both ends need the same pre-shared key");
+        }
+    }
+
+    /** Where the provider opens memory itself: nor does a server's, of which all its clients have the token. */
+    @Test
+    void serverMemoryOpensToNobodyWithoutTheKey() {
+        assumeThat(provider()).isIn("soft", "shm");
+        try (ServerMemory table = ServerMemory.allocate(8, Access.REMOTE_READ, Access.REMOTE_WRITE);
+                RdmaServer server = RdmaServer.builder()
+                        .provider(provider())
+                        .option(RdmaChannelOption.PRE_SHARED_KEYS, KEYS)
+                        .bind(
+                                host(),
+                                0,
+                                (exchange, message) ->
+                                        exchange.reply(exchange.token(table).encode()));
+                RdmaClient honest = connect(server, KEYS)) {
+            RemoteMemory token = RemoteMemory.decode(Patience.await("the token", honest.request(new byte[0])));
+            steal(server.localAddress(), token, table.segment(), true);
+            assertThat(table.segment().get(ValueLayout.JAVA_LONG, 0)).isZero();
+            ByteBuf written = honest.channel().alloc().buffer(8, 8).writeLong(42);
+            done("a write of one with the key", honest.channel().write(token, 0, written));
+            written.release();
+            Patience.until("it is written", () -> table.segment().get(ValueLayout.JAVA_BYTE, 7) == 42);
+        }
+    }
+
+    /** Writes 42, having got as far as a connection. */
+    final void steal(InetSocketAddress server, RemoteMemory token, MemorySegment memory, boolean asks) {
+        RdmaProvider provider = ProviderChoice.choose(provider(), server).provider();
+        MultiThreadIoEventLoopGroup group =
+                new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        try {
+            IoEventLoop loop = group.next();
+            RecordingEndpointHandler thief = new RecordingEndpointHandler("thief", loop);
+            EndpointOptions options = likeOneWithAKey();
+            if (!asks) {
+                options = options.with(o -> o.privateData = PrivateData.of(MessageOptions.DEFAULTS));
+            }
+            provider.connect(loop, server, options, thief);
+            thief.awaitConnected();
+            RegisteredMemory loot = thief.call(endpoint -> {
+                MemorySegment value = Arena.global().allocate(8, 8);
+                value.set(ValueLayout.JAVA_LONG, 0, 42);
+                return endpoint.memoryDomain().register(value, Set.of(Access.LOCAL_WRITE));
+            });
+            WorkRequest write = new WorkRequest(1).asWrite(1, 0, token.address(), token.key());
+            write.buffers().add(loot, 0, 8);
+            thief.send(write);
+            if (asks) {
+                thief.awaitDisconnected();
+            } else {
+                Patience.until("it is written", () -> memory.get(ValueLayout.JAVA_LONG, 0) == 42);
+                thief.awaitPrepared().disconnect();
+                thief.awaitDisconnected();
+            }
+            loot.close();
+        } finally {
+            Patience.await("the thief's loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         }
     }
 }

@@ -2,31 +2,20 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.netty.channel.IoEventLoop;
-import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.RemoteMemory;
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.provider.ProviderChoice;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.spi.WorkRequest;
 
 class SoftPreSharedKeysTest extends PreSharedKeysSuite {
     @Override
@@ -68,41 +57,6 @@ class SoftPreSharedKeysTest extends PreSharedKeysSuite {
             assertThat(ended(others)).isZero();
             crowd.forEach(stranger -> stranger.awaitPrepared().disconnect());
             others.forEach(stranger -> stranger.awaitPrepared().disconnect());
-        }
-    }
-
-    /** Writes 42, having got as far as a connection. */
-    private static void steal(InetSocketAddress server, RemoteMemory token, MemorySegment memory, boolean asks) {
-        RdmaProvider provider = ProviderChoice.choose("soft", server).provider();
-        MultiThreadIoEventLoopGroup group =
-                new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
-        try {
-            IoEventLoop loop = group.next();
-            RecordingEndpointHandler thief = new RecordingEndpointHandler("thief", loop);
-            EndpointOptions options = likeOneWithAKey();
-            if (!asks) {
-                options = options.with(o -> o.privateData = PrivateData.of(MessageOptions.DEFAULTS));
-            }
-            provider.connect(loop, server, options, thief);
-            thief.awaitConnected();
-            RegisteredMemory loot = thief.call(endpoint -> {
-                MemorySegment value = Arena.global().allocate(8, 8);
-                value.set(ValueLayout.JAVA_LONG, 0, 42);
-                return endpoint.memoryDomain().register(value, Set.of(Access.LOCAL_WRITE));
-            });
-            WorkRequest write = new WorkRequest(1).asWrite(1, 0, token.address(), token.key());
-            write.buffers().add(loot, 0, 8);
-            thief.send(write);
-            if (asks) {
-                thief.awaitDisconnected();
-            } else {
-                Patience.until("it is written", () -> memory.get(ValueLayout.JAVA_LONG, 0) == 42);
-                thief.awaitPrepared().disconnect();
-                thief.awaitDisconnected();
-            }
-            loot.close();
-        } finally {
-            Patience.await("the thief's loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         }
     }
 }
