@@ -1,17 +1,20 @@
 package org.verbena.transport.verbs;
 
 import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
 import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.verbs.ConnectionState.Event;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
@@ -25,7 +28,7 @@ import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.queue.QueuePairState;
 
 /**
- * The setup of an endpoint with rdma_cm: its id, and the events of it.
+ * The setup of an endpoint with rdma_cm: its id, and the events of it. {@link ConnectionState} has the table.
  *
  * <p>Confined to its {@link SetupLoop}, unless noted otherwise: the common connection loop until its address is
  * resolved, then that of its device.
@@ -45,36 +48,12 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     private final InetSocketAddress remoteAddress;
     private final boolean isAccepting;
 
+    private ConnectionState state;
     private @Nullable CmId id;
-
-    /** A connection request was accepted or rejected. */
-    private boolean isAnswered;
-
-    /** The connect call was made, and no outcome has come. */
-    private boolean isConnecting;
-
-    /** The route is being resolved by a call that may block, which uses the id: so there is no queue pair yet. */
-    private boolean isResolving;
-
-    /** That call has not returned, but its event has come. */
-    private boolean isRouteKnown;
-
     private @Nullable LinkLayer linkLayer;
 
-    /** The endpoint is gone, and the queue pair or the id waits for the outcome of a call. */
-    private boolean isOrphaned;
-
-    /** The connect call, where it may block. */
-    private BlockingConnects.@Nullable Call call;
-
-    /** The event channel of an id whose connect call may block. */
-    private @Nullable EventChannel ownChannel;
-
-    /** The peer knows of the end, or there is no peer. */
-    private boolean isDisconnectSeen;
-
-    /** The id is no longer needed. */
-    private boolean isDone;
+    /** The last call that may block, until it has returned and the id is back on the channel of its loop. */
+    private @Nullable OwnCall call;
 
     ConnectionSetup(
             VerbsEndpoint endpoint,
@@ -90,6 +69,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         this.options = options;
         this.remoteAddress = remoteAddress;
         isAccepting = request != null;
+        state = isAccepting ? ConnectionState.PREPARING : ConnectionState.NEW;
         id = request == null ? bound : request.id();
     }
 
@@ -118,6 +98,54 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         return true;
     }
 
+    // ---- the state
+
+    /**
+     * An event happens, which the table has in this state.
+     *
+     * @throws IllegalStateException it does not: a mistake of this provider
+     */
+    private void take(Event event) {
+        ConnectionState from = state;
+        ConnectionState to = from.after(event);
+        if (to == null) {
+            LOG.error("{} is in state {}, which has no {}", endpoint, from, event);
+            throw new IllegalStateException(attempt() + ": " + event + " in state " + from);
+        }
+        LOG.trace("{}: {} in state {}: {}", endpoint, event, from, to);
+        if (from == to) {
+            return;
+        }
+        state = to;
+        switch (to) {
+            case DOWN -> giveUp();
+            case ENDING -> {
+                if (from == ConnectionState.ROUTE_ORPHAN || from == ConnectionState.ORPHAN) {
+                    closeQueuePair(isGone -> {
+                        if (isGone) {
+                            endpoint.execute(endpoint::releaseCompletions0);
+                        }
+                        take(Event.DESTROYED);
+                    });
+                }
+            }
+            case LINGERING ->
+                loop().loop().loop().schedule(() -> take(Event.LINGERED), LINGER_MILLIS, TimeUnit.MILLISECONDS);
+            case GONE -> closeId();
+            default -> {}
+        }
+    }
+
+    /** The same for an event of rdma_cm; false if it is none of this state, and means nothing. */
+    private boolean takes(Event event, CmEvent reported) {
+        if (state.after(event) == null) {
+            LOG.warn("{}: unexpected event in state {}: {}", endpoint, state, reported.describe());
+            return false;
+        }
+        take(event);
+        return true;
+    }
+
     // ---- connecting and accepting
 
     /** Starts to resolve address and route, or takes those of the request. */
@@ -127,31 +155,23 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             return;
         }
         if (isAccepting) {
-            try {
-                setAckTimeout(VerbsEndpoint.required(id));
-            } catch (RuntimeException refused) {
-                fail(failureOf(refused));
-                return;
-            }
+            setAckTimeout(VerbsEndpoint.required(id));
             prepare();
             return;
         }
+        take(Event.BEGIN);
         setStep("resolving the address");
-        try {
-            CmId made = id;
-            if (made == null) {
-                made = provider.connectionLoop().newId(this);
-                id = made;
-            } else {
-                made.attach(this);
-            }
-            if (options.trafficClass() != 0) {
-                made.setTypeOfService(options.trafficClass());
-            }
-            made.resolveAddress(null, remoteAddress, options.connectTimeoutMillis());
-        } catch (RuntimeException refused) {
-            fail(failureOf(refused));
+        CmId made = id;
+        if (made == null) {
+            made = provider.connectionLoop().newId(this);
+            id = made;
+        } else {
+            made.attach(this);
         }
+        if (options.trafficClass() != 0) {
+            made.setTypeOfService(options.trafficClass());
+        }
+        made.resolveAddress(null, remoteAddress, options.connectTimeoutMillis());
     }
 
     /** The address is resolved: goes on where its device may block. */
@@ -163,21 +183,23 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         execute(() -> resolveRoute(known));
     }
 
+    /**
+     * On InfiniBand, and on RoCE just as well, librdmacm first asks ibacm where that runs, over a socket, without a
+     * timeout and one thread at a time (rdma-core 65, librdmacm/cma.c, rdma_resolve_route, ucma_set_ib_route; acm.c,
+     * ucma_ib_resolve).
+     */
     private void resolveRoute(CmId known) {
-        if (isGivenUp()) {
+        if (state != ConnectionState.ROUTE) {
             return;
         }
-        setStep("resolving the route");
-        try {
-            setAckTimeout(known); // the kernel puts it into the path, and so into what it asks the peer for
-            Context device = known.device();
-            if (device != null && device.device().transportType() == TransportType.IB) {
-                submit(new RouteCall(known));
-            } else {
-                known.resolveRoute(options.connectTimeoutMillis());
-            }
-        } catch (RuntimeException refused) {
-            fail(failureOf(refused));
+        String what = "resolving the route";
+        setStep(what);
+        setAckTimeout(known); // the kernel puts it into the path, and so into what it asks the peer for
+        Context device = known.device();
+        if (device != null && device.device().transportType() == TransportType.IB) {
+            submit(new OwnCall(known, what, () -> known.resolveRoute(options.connectTimeoutMillis())));
+        } else {
+            known.resolveRoute(options.connectTimeoutMillis());
         }
     }
 
@@ -192,22 +214,27 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         return asked;
     }
 
-    private void submit(BlockingConnects.Call made) {
+    private void submit(OwnCall made) {
         call = made;
         loop().loop().blockingConnects().submit(made);
     }
 
     /**
-     * Resolves a route by a call that may block: on InfiniBand, and on RoCE just as well, librdmacm first asks ibacm
-     * where that runs, over a socket, without a timeout and one thread at a time (rdma-core 65, librdmacm/cma.c,
-     * rdma_resolve_route, ucma_set_ib_route; acm.c, ucma_ib_resolve).
+     * A call that may block. Meanwhile the id has an event channel of its own, since one call at a time is made on a
+     * channel.
      */
-    private final class RouteCall extends BlockingConnects.Call {
+    private final class OwnCall extends BlockingConnects.Call {
         private final CmId known;
+        private final String what;
+        private final Runnable made;
+        private final ArrayDeque<CmEvent> reported = new ArrayDeque<>();
+        private @Nullable EventChannel channel;
 
-        RouteCall(CmId known) {
+        OwnCall(CmId known, String what, Runnable made) {
             super(remoteAddress);
             this.known = known;
+            this.what = what;
+            this.made = made;
         }
 
         @Override
@@ -215,36 +242,66 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             if (isGivenUp()) {
                 return false;
             }
+            take(Event.CALL);
+            setStep(what);
             try {
-                ownChannel = loop().loop().leave(known);
-                isResolving = true;
+                channel = loop().loop().leave(known);
                 return true;
             } catch (RuntimeException refused) {
-                fail(failureOf(refused));
+                returned(refused);
                 return false;
             }
         }
 
         @Override
         void connect() {
-            RuntimeException failure = null;
             try {
-                known.resolveRoute(options.connectTimeoutMillis());
+                made.run();
+                execute(() -> returned(null));
             } catch (Throwable refused) {
-                failure = NativeFailures.unchecked(refused);
+                execute(() -> returned(NativeFailures.unchecked(refused)));
             }
-            RuntimeException outcome = failure;
-            execute(() -> callReturned(outcome));
         }
 
         @Override
         void refused(RuntimeException why) {
-            callReturned(why);
+            returned(why);
         }
 
         @Override
         void waiting(String reason) {
             setStep(reason);
+        }
+
+        /** It has returned, or was not made. Unless it succeeded, no event will come. */
+        private void returned(@Nullable RuntimeException refused) {
+            leaveChannel();
+            take(Event.RETURNED);
+            if (refused != null) {
+                take(Event.OVER);
+                fail(failureOf(refused));
+            }
+            reported.forEach(ConnectionSetup.this::handle);
+        }
+
+        /** Not within an event of the channel. */
+        private void leaveChannel() {
+            EventChannel own = channel;
+            if (own == null) {
+                return;
+            }
+            try {
+                if (known.isClosed()) {
+                    loop().loop().closeOwn(own);
+                } else {
+                    loop().loop().rejoin(known, own);
+                }
+                channel = null;
+                call = null;
+            } catch (RuntimeException refused) {
+                // It stays the id's, and is destroyed with it.
+                LOG.warn("The event channel of {} could not be destroyed", endpoint, refused);
+            }
         }
     }
 
@@ -299,25 +356,25 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         if (isGivenUp()) {
             return;
         }
+        take(Event.CONNECT);
         CmId known = VerbsEndpoint.required(id);
-        try {
-            if (isAccepting) {
-                isAnswered = true;
-                known.accept(parameters);
-            } else {
-                isConnecting = true;
-                connect(known, parameters);
-            }
-        } catch (RuntimeException refused) {
-            isConnecting = false;
-            fail(failureOf(refused));
+        if (isAccepting) {
+            known.accept(parameters);
+        } else if (isIwarp()) {
+            // Its kernel driver makes a TCP connection within the call.
+            submit(new OwnCall(known, "the kernel opens the TCP connection", () -> {
+                known.connect(parameters);
+                setStep(waiting());
+            }));
+        } else {
+            known.connect(parameters);
         }
     }
 
     /** A message of the peer confirms the connection: rdma_notify(3). */
     @Override
     void confirm() {
-        if (isGivenUp() || !isAnswered) {
+        if (isGivenUp() || state != ConnectionState.CONNECTING) {
             return;
         }
         try {
@@ -325,103 +382,6 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         } catch (RuntimeException late) {
             // Its confirmation has come meanwhile, or it has ended: an event reports that.
             LOG.debug("{} could not be notified of the first message", attempt(), late);
-        }
-    }
-
-    private void connect(CmId known, ConnectionParameters parameters) {
-        if (!isIwarp()) {
-            known.connect(parameters);
-            return;
-        }
-        submit(new BlockingCall(known, parameters));
-    }
-
-    /** Connects by a call that may block: of an adapter whose kernel driver makes a TCP connection meanwhile. */
-    private final class BlockingCall extends BlockingConnects.Call {
-        private final CmId known;
-        private final ConnectionParameters parameters;
-
-        BlockingCall(CmId known, ConnectionParameters parameters) {
-            super(remoteAddress);
-            this.known = known;
-            this.parameters = parameters;
-        }
-
-        @Override
-        boolean begin() {
-            if (isGivenUp()) {
-                callReturned(null);
-                return false;
-            }
-            setStep("the kernel opens the TCP connection");
-            try {
-                ownChannel = loop().loop().leave(known);
-                return true;
-            } catch (RuntimeException refused) {
-                callReturned(refused);
-                return false;
-            }
-        }
-
-        @Override
-        void connect() {
-            if (isGivenUp()) {
-                execute(() -> callReturned(null));
-                return;
-            }
-            try {
-                known.connect(parameters);
-                setStep("waiting for the peer to accept");
-            } catch (Throwable refused) {
-                execute(() -> callReturned(NativeFailures.unchecked(refused)));
-            }
-        }
-
-        @Override
-        void refused(RuntimeException why) {
-            callReturned(why);
-        }
-
-        @Override
-        void waiting(String reason) {
-            setStep(reason);
-        }
-    }
-
-    /** A call that may block has returned, or was not made. Unless it succeeded, no event will come. */
-    private void callReturned(@Nullable RuntimeException refused) {
-        isConnecting = false;
-        isResolving = false;
-        leaveOwnChannel();
-        if (isOrphaned) {
-            destroyOrphan();
-        } else if (refused != null) {
-            fail(failureOf(refused));
-        } else if (isRouteKnown) {
-            isRouteKnown = false;
-            if (!isGivenUp()) {
-                prepare();
-            }
-        }
-    }
-
-    /** The outcome is known, so nothing blocks any more. Not within an event of the channel. */
-    private void leaveOwnChannel() {
-        EventChannel own = ownChannel;
-        CmId known = id;
-        if (own == null || known == null) {
-            return;
-        }
-        try {
-            if (known.isClosed()) {
-                loop().loop().closeOwn(own);
-            } else {
-                loop().loop().rejoin(known, own);
-            }
-            ownChannel = null;
-        } catch (RuntimeException refused) {
-            // It stays the id's, and is destroyed with it.
-            LOG.warn("The event channel of {} could not be destroyed", endpoint, refused);
         }
     }
 
@@ -438,58 +398,45 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     }
 
     private void handle(CmEvent event) {
-        switch (event.type()) {
-            case ADDR_RESOLVED, ROUTE_RESOLVED, ADDR_CHANGE -> {}
-            default -> {
-                isConnecting = false;
-                if (isResolving) {
-                    // The call returns, and continues with it.
-                } else if (ownChannel != null) {
-                    execute(this::leaveOwnChannel);
-                }
-                if (isOrphaned && !isResolving) {
-                    destroyOrphan();
-                    return;
-                }
-            }
+        if (event.type() == CmEventType.DEVICE_REMOVAL) {
+            endpoint.onDeviceRemoval();
+            provider.devices().findRemoved();
+        }
+        if (call != null && state.isInCall()) {
+            call.reported.add(event);
+            return;
         }
         switch (event.type()) {
             case ADDR_RESOLVED -> {
-                if (!isGivenUp()) {
+                if (takes(Event.ADDR_RESOLVED, event) && state == ConnectionState.ROUTE) {
                     onDeviceKnown(event.id());
                 }
             }
             case ROUTE_RESOLVED -> {
-                if (isResolving) {
-                    isRouteKnown = true;
-                } else if (!isGivenUp()) {
+                if (takes(Event.ROUTE_RESOLVED, event) && state == ConnectionState.PREPARING) {
                     prepare();
                 }
             }
             case ESTABLISHED -> {
-                if (setRnrTimer()) {
+                if (takes(Event.ESTABLISHED, event) && state == ConnectionState.UP && setRnrTimer()) {
                     endpoint.execute(() -> endpoint.established0(event));
                 }
             }
             case ADDR_ERROR, ROUTE_ERROR, CONNECT_ERROR, UNREACHABLE, REJECTED, CONNECT_RESPONSE -> {
-                isDisconnectSeen = true;
+                takes(Event.OVER, event);
                 endpoint.execute(() -> endpoint.drain(failureOf(event)));
             }
             case DISCONNECTED -> {
-                onPeerGone();
+                takes(Event.OVER, event);
                 endpoint.execute(() -> endpoint.disconnected0(event));
             }
-            case TIMEWAIT_EXIT -> onPeerGone();
-            case DEVICE_REMOVAL -> {
-                onPeerGone();
-                endpoint.onDeviceRemoval();
-                provider.devices().findRemoved();
-            }
+            case TIMEWAIT_EXIT -> takes(Event.TIMEWAIT_EXIT, event);
+            case DEVICE_REMOVAL -> takes(Event.OVER, event);
             case ADDR_CHANGE ->
                 // Bonding failed over: if the connection is dead its retries run out, and the completion shows that.
                 LOG.warn("{}: the network address of its device changed", endpoint);
             case CONNECT_REQUEST, MULTICAST_JOIN, MULTICAST_ERROR, UNKNOWN ->
-                LOG.warn("{}: unexpected event: {}", endpoint, event.describe());
+                LOG.warn("{}: unexpected event in state {}: {}", endpoint, state, event.describe());
         }
     }
 
@@ -515,73 +462,45 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         }
     }
 
-    private void onPeerGone() {
-        isDisconnectSeen = true;
-        if (isDone) {
-            closeId();
-        }
-    }
-
     // ---- the end
 
     @Override
-    void notifyPeer(boolean isConnected, byte[] rejection) {
-        CmId known = id;
+    void notifyPeer(byte[] rejection) {
+        ConnectionState before = state;
+        take(Event.NOTIFY);
         try {
-            if (known != null && isConnected) {
-                known.disconnect();
-            } else if (known != null && isAccepting && !isAnswered) {
-                isAnswered = true;
-                known.reject(rejection);
+            if (before == ConnectionState.UP) {
+                VerbsEndpoint.required(id).disconnect();
+            } else if (before == ConnectionState.PREPARING && isAccepting) {
+                VerbsEndpoint.required(id).reject(rejection);
             }
         } catch (NativeRdmaException alreadyDown) {
             // No answer comes to a request that was not sent.
-            isDisconnectSeen = true;
+            take(Event.OVER);
             LOG.debug("{}: {}", endpoint, alreadyDown.getMessage());
         }
     }
 
-    /**
-     * Destroys the queue pair, and the id when the peer has answered.
-     *
-     * @param wasConnected whether there is an answer to wait for
-     */
+    /** Destroys the queue pair, and the id when the peer has answered. */
     @Override
-    void destroy(boolean wasConnected) {
-        if (call != null && loop().loop().blockingConnects().cancel(call)) {
-            isConnecting = false;
+    void destroy() {
+        if (call != null) {
+            loop().loop().blockingConnects().cancel(call);
         }
-        if (isResolving) {
-            isOrphaned = true;
-            endpoint.execute(() -> endpoint.finish0(true));
-            return;
+        take(Event.DESTROY);
+        switch (state) {
+            case ROUTE_ORPHAN -> endpoint.execute(() -> endpoint.finish0(true));
+            case CONNECT_ORPHAN, ORPHAN ->
+                // The kernel holds the queue pair and the id of an iWARP connection until the peer has answered, or for
+                // ten seconds, and would hold this thread as well. In its error state the queue pair has given
+                // everything back.
+                endpoint.execute(() -> endpoint.finish0(false));
+            default ->
+                closeQueuePair(isGone -> {
+                    endpoint.execute(() -> endpoint.finish0(isGone));
+                    take(Event.DESTROYED);
+                });
         }
-        if (isConnecting && queuePair() != null && isIwarp()) {
-            // The kernel holds the queue pair and the id of an iWARP connection until the peer has answered, or for ten
-            // seconds, and would hold this thread as well. In its error state the queue pair has given everything back.
-            isOrphaned = true;
-            endpoint.execute(() -> endpoint.finish0(false));
-            return;
-        }
-        closeQueuePair(isGone -> {
-            endpoint.execute(() -> endpoint.finish0(isGone));
-            isDone = true;
-            if (isDisconnectSeen || !wasConnected) {
-                closeId();
-            } else {
-                loop().loop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
-            }
-        });
-    }
-
-    private void destroyOrphan() {
-        isOrphaned = false;
-        closeQueuePair(isGone -> {
-            if (isGone) {
-                endpoint.execute(endpoint::releaseCompletions0);
-            }
-            closeId();
-        });
     }
 
     private void closeId() {
@@ -593,8 +512,8 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 LOG.warn("The id of {} could not be destroyed", endpoint, refused);
             }
         }
-        if (ownChannel != null) {
-            execute(this::leaveOwnChannel); // this may be within an event of it
+        if (call != null) {
+            execute(call::leaveChannel); // this may be within an event of it
         }
     }
 

@@ -21,7 +21,7 @@ abstract class EndpointSetup {
     private final VerbsEndpoint endpoint;
     private final SetupLoop loop;
 
-    /** Set by the endpoint's loop when it drains: steps of connecting that are still to come are left out. */
+    /** Set when the endpoint drains, or there is no peer: steps of connecting that are still to come are left out. */
     private volatile boolean givenUp;
 
     /** What is being done, for the message of a failure. Written by both loops, in turns. */
@@ -59,7 +59,7 @@ abstract class EndpointSetup {
         return loop;
     }
 
-    /** Leaves out what is still to come of connecting. The endpoint's loop, as it begins to drain. */
+    /** Leaves out what is still to come of connecting. Either loop. */
     void giveUp() {
         givenUp = true;
     }
@@ -144,12 +144,11 @@ abstract class EndpointSetup {
     /**
      * Notifies the peer, and moves the queue pair to its error state, so that it returns all work.
      *
-     * @param isConnected whether there is a peer to notify
      * @param rejection the answer to a peer whose request to connect was not answered yet
      */
-    final void toErrorState(boolean isConnected, byte[] rejection) {
+    final void toErrorState(byte[] rejection) {
         try {
-            notifyPeer(isConnected, rejection);
+            notifyPeer(rejection);
             QueuePairEnding.toErrorState(queuePair, endpoint);
         } finally {
             endpoint.execute(endpoint::inErrorState0);
@@ -157,14 +156,10 @@ abstract class EndpointSetup {
     }
 
     /** The part of {@link #toErrorState} that concerns the peer. */
-    abstract void notifyPeer(boolean isConnected, byte[] rejection);
+    abstract void notifyPeer(byte[] rejection);
 
-    /**
-     * Destroys the queue pair, and what is left of the connection.
-     *
-     * @param wasConnected whether there is an answer to wait for
-     */
-    abstract void destroy(boolean wasConnected);
+    /** Destroys the queue pair, and what is left of the connection. */
+    abstract void destroy();
 
     /** Destroys the queue pair, if there is one; then says whether it is gone. */
     final void closeQueuePair(Consumer<Boolean> then) {

@@ -318,12 +318,12 @@ final class ExchangeSetup extends EndpointSetup {
     // ---- the end
 
     @Override
-    void notifyPeer(boolean isConnected, byte[] rejection) {
+    void notifyPeer(byte[] rejection) {
         // The peer only notices that the queue pair does not answer any more.
     }
 
     @Override
-    void destroy(boolean wasConnected) {
+    void destroy() {
         closeQueuePair(isGone -> endpoint.execute(() -> endpoint.finish0(isGone)));
     }
 }

@@ -587,16 +587,16 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
         receives.discard();
         membership.ioHandler().startDraining(loop, this);
         if (request != null && endedBefore == null && before != State.CONNECTED) {
-            execute(() -> toErrorState0(
-                    false, VerbsEndpoints.rejection(handler, this))); // this may be within a call of the handler
+            // This may be within a call of the handler.
+            execute(() -> toErrorState0(VerbsEndpoints.rejection(handler, this)));
         } else {
-            toErrorState0(before == State.CONNECTED, NOTHING);
+            toErrorState0(NOTHING);
         }
     }
 
-    private void toErrorState0(boolean connected, byte[] rejection) {
+    private void toErrorState0(byte[] rejection) {
         try {
-            setup.execute(() -> setup.toErrorState(connected, rejection));
+            setup.execute(() -> setup.toErrorState(rejection));
         } catch (RuntimeException never) {
             // There is no connection loop, so nothing was made on it.
             execute(this::inErrorState0);
@@ -638,7 +638,6 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
 
     @Override
     void destroy0() {
-        boolean hadPeer = wasConnected;
         VerbsDevice asked = DeviceEvents.completionOf(cause) == null ? null : resources.device();
         int port = resources.port();
         try {
@@ -648,7 +647,7 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
                     asked.events().queryPort(port);
                 }
                 try {
-                    setup.destroy(hadPeer);
+                    setup.destroy();
                 } catch (Throwable thrown) {
                     LOG.error("What is left of {} could not be destroyed", connection(), thrown);
                     execute(() -> finish0(false));
