@@ -177,8 +177,7 @@ final class DatagramSetup implements CmEventSink {
             endpoint.execute(() -> endpoint.prepare0(context));
         } catch (RuntimeException refused) {
             destroyId();
-            Throwable cause = ConnectFailures.of(attempt() + " failed", explained(refused));
-            endpoint.execute(() -> endpoint.drain(cause));
+            throw explained(refused);
         }
     }
 
@@ -289,17 +288,12 @@ final class DatagramSetup implements CmEventSink {
         if (known == null) {
             return; // it was closed meanwhile
         }
-        try {
-            QueuePair made = device.createQueuePair(known, domain, wanted);
-            queuePair = made;
-            findSelf(device, made);
-            known.listen(0);
-            provider.devices().add(this);
-            endpoint.execute(() -> endpoint.opened0(made));
-        } catch (RuntimeException refused) {
-            Throwable cause = ConnectFailures.of(attempt() + " failed", refused);
-            endpoint.execute(() -> endpoint.drain(cause));
-        }
+        QueuePair made = device.createQueuePair(known, domain, wanted);
+        queuePair = made;
+        findSelf(device, made);
+        known.listen(0);
+        provider.devices().add(this);
+        endpoint.execute(() -> endpoint.opened0(made));
     }
 
     /** The GID that packets have as their source: on RoCE that of the address, and of version 2 if there are both. */

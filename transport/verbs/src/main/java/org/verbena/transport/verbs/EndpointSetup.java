@@ -115,12 +115,8 @@ abstract class EndpointSetup {
         if (givenUp) {
             return;
         }
-        try {
-            QueuePair made = make(device, domain, wanted);
-            endpoint.execute(() -> endpoint.prepared0(made));
-        } catch (RuntimeException refused) {
-            fail(failureOf(refused));
-        }
+        QueuePair made = make(device, domain, wanted);
+        endpoint.execute(() -> endpoint.prepared0(made));
     }
 
     /** The queue pair exists, whether or not it takes receives yet: it is this part's to destroy. */

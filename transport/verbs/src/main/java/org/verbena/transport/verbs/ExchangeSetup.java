@@ -132,29 +132,21 @@ final class ExchangeSetup extends EndpointSetup {
             return;
         }
         setStep("finding the device");
-        try {
-            Context context = LocalPort.deviceOf(route);
-            loop().moveTo(context, null);
-            execute(() -> findPort(context));
-        } catch (RuntimeException refused) {
-            fail(failureOf(refused));
-        }
+        Context context = LocalPort.deviceOf(route);
+        loop().moveTo(context, null);
+        execute(() -> findPort(context));
     }
 
     private void findPort(Context device) {
         if (isGivenUp()) {
             return;
         }
-        try {
-            LocalPort found = LocalPort.of(device, route);
-            local = found;
-            InetAddress address = found.gid().toInetAddress();
-            InetSocketAddress here =
-                    VerbsProvider.orWildcard(found.gid().isZero() ? null : new InetSocketAddress(address, 0));
-            endpoint.execute(() -> endpoint.prepare0(device, found.port(), here));
-        } catch (RuntimeException refused) {
-            fail(failureOf(refused));
-        }
+        LocalPort found = LocalPort.of(device, route);
+        local = found;
+        InetAddress address = found.gid().toInetAddress();
+        InetSocketAddress here =
+                VerbsProvider.orWildcard(found.gid().isZero() ? null : new InetSocketAddress(address, 0));
+        endpoint.execute(() -> endpoint.prepare0(device, found.port(), here));
     }
 
     @Override
@@ -175,21 +167,17 @@ final class ExchangeSetup extends EndpointSetup {
         if (isGivenUp()) {
             return;
         }
-        try {
-            LocalPort found = VerbsEndpoint.required(local);
-            QueuePairEnd proposed = new QueuePairEnd(
-                    VerbsEndpoint.required(queuePair()).number(),
-                    ThreadLocalRandom.current().nextInt(MAX_24_BITS + 1),
-                    found.lid(),
-                    found.gid().subnetPrefix(),
-                    found.gid().interfaceId(),
-                    found.mtu().bytes(),
-                    parameters.responderResources(),
-                    options.privateData());
-            endpoint.execute(() -> exchange0(proposed, parameters));
-        } catch (RuntimeException refused) {
-            fail(failureOf(refused));
-        }
+        LocalPort found = VerbsEndpoint.required(local);
+        QueuePairEnd proposed = new QueuePairEnd(
+                VerbsEndpoint.required(queuePair()).number(),
+                ThreadLocalRandom.current().nextInt(MAX_24_BITS + 1),
+                found.lid(),
+                found.gid().subnetPrefix(),
+                found.gid().interfaceId(),
+                found.mtu().bytes(),
+                parameters.responderResources(),
+                options.privateData());
+        endpoint.execute(() -> exchange0(proposed, parameters));
     }
 
     /** The endpoint's loop, as all that follows with a 0. */
@@ -231,39 +219,35 @@ final class ExchangeSetup extends EndpointSetup {
             return;
         }
         setStep("connecting to the peer's " + its);
-        try {
-            LocalPort found = VerbsEndpoint.required(local);
-            Gid gid = new Gid(its.gidPrefix(), its.gidInterface());
-            AddressVector vector = vectorTo(found, gid, its.lid());
-            Mtu mtu = Mtu.ofBytes(Math.min(own.mtuBytes(), its.mtuBytes()));
-            int reads = Math.min(parameters.initiatorDepth(), its.readDepth());
-            QueuePair made = VerbsEndpoint.required(queuePair());
-            made.modify(QueuePairAttributes.to(QueuePairState.RTR)
-                    .pathMtu(mtu)
-                    .destinationQueuePair(its.queuePairNumber())
-                    .receivePsn(its.packetSequenceNumber())
-                    .maxReadsAsTarget(own.readDepth())
-                    .minRnrTimer(
-                            options.minRnrTimerMicros() == EndpointOptions.DEVICE_DEFAULT
-                                    ? RnrTimer.DEFAULT_CODE
-                                    : RnrTimer.code(options.minRnrTimerMicros()))
-                    .address(vector)
-                    .build());
-            made.modify(QueuePairAttributes.to(QueuePairState.RTS)
-                    .sendPsn(own.packetSequenceNumber())
-                    .timeout(AckTimeout.exponent(options.ackTimeoutMicros(), AckTimeout.BY_HAND_EXPONENT))
-                    .retryCount(Math.min(options.retryCount(), MOST_RETRIES))
-                    .rnrRetryCount(options.rnrRetryCount())
-                    .maxReadsAsInitiator(reads)
-                    .build());
-            InetSocketAddress there =
-                    VerbsProvider.orWildcard(gid.isZero() ? null : new InetSocketAddress(gid.toInetAddress(), 0));
-            peer = (gid.isZero() ? "LID " + its.lid() : there.getAddress().getHostAddress()) + " queue pair "
-                    + its.queuePairNumber();
-            endpoint.execute(() -> ready0(there, its, reads));
-        } catch (RuntimeException refused) {
-            fail(failureOf(refused));
-        }
+        LocalPort found = VerbsEndpoint.required(local);
+        Gid gid = new Gid(its.gidPrefix(), its.gidInterface());
+        AddressVector vector = vectorTo(found, gid, its.lid());
+        Mtu mtu = Mtu.ofBytes(Math.min(own.mtuBytes(), its.mtuBytes()));
+        int reads = Math.min(parameters.initiatorDepth(), its.readDepth());
+        QueuePair made = VerbsEndpoint.required(queuePair());
+        made.modify(QueuePairAttributes.to(QueuePairState.RTR)
+                .pathMtu(mtu)
+                .destinationQueuePair(its.queuePairNumber())
+                .receivePsn(its.packetSequenceNumber())
+                .maxReadsAsTarget(own.readDepth())
+                .minRnrTimer(
+                        options.minRnrTimerMicros() == EndpointOptions.DEVICE_DEFAULT
+                                ? RnrTimer.DEFAULT_CODE
+                                : RnrTimer.code(options.minRnrTimerMicros()))
+                .address(vector)
+                .build());
+        made.modify(QueuePairAttributes.to(QueuePairState.RTS)
+                .sendPsn(own.packetSequenceNumber())
+                .timeout(AckTimeout.exponent(options.ackTimeoutMicros(), AckTimeout.BY_HAND_EXPONENT))
+                .retryCount(Math.min(options.retryCount(), MOST_RETRIES))
+                .rnrRetryCount(options.rnrRetryCount())
+                .maxReadsAsInitiator(reads)
+                .build());
+        InetSocketAddress there =
+                VerbsProvider.orWildcard(gid.isZero() ? null : new InetSocketAddress(gid.toInetAddress(), 0));
+        peer = (gid.isZero() ? "LID " + its.lid() : there.getAddress().getHostAddress()) + " queue pair "
+                + its.queuePairNumber();
+        endpoint.execute(() -> ready0(there, its, reads));
     }
 
     private AddressVector vectorTo(LocalPort found, Gid gid, int lid) {
