@@ -358,9 +358,9 @@ final class ConnectionWindows implements MemoryDomain {
             int errno = sends.tryBind(
                     window,
                     MemoryWindow.nextKey(window.remoteKey()),
-                    device.nothing(),
+                    device.resources().nothing(),
                     0,
-                    device.nothing().lengthBytes(),
+                    device.resources().nothing().lengthBytes(),
                     EnumSet.of(AccessFlag.REMOTE_READ));
             if (errno == 0) {
                 synchronized (this) {
@@ -368,9 +368,9 @@ final class ConnectionWindows implements MemoryDomain {
                 }
                 return true;
             }
-            device.forgoWindows(errno, "ibv_post_send: " + Errno.name(errno));
+            device.resources().forgoWindows(errno, "ibv_post_send: " + Errno.name(errno));
         } catch (NativeRdmaException refused) {
-            device.forgoWindows(refused.errno(), refused.toString());
+            device.resources().forgoWindows(refused.errno(), refused.toString());
         }
         if (window != null) {
             window.close();
@@ -382,9 +382,9 @@ final class ConnectionWindows implements MemoryDomain {
     void onBound0(VerbsDevice device, WorkStatus status) {
         if (closeProbe()) {
             if (status == WorkStatus.SUCCESS) {
-                device.windowsWork();
+                device.resources().windowsWork();
             } else if (status != WorkStatus.FLUSHED) {
-                device.forgoWindows(0, status.toString());
+                device.resources().forgoWindows(0, status.toString());
             }
             return;
         }

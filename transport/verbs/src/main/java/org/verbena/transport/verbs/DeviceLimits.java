@@ -62,7 +62,7 @@ final class DeviceLimits {
                 sges--;
             }
             int inline = 0;
-            int refused = device.hasInline() ? MAX_INLINE_BYTES + 1 : 1;
+            int refused = device.family().hasInline() ? MAX_INLINE_BYTES + 1 : 1;
             for (int next = refused - 1; next > inline; next = (inline + refused) >>> 1) {
                 if (takes(least, 1, next)) {
                     inline = next;
@@ -73,7 +73,7 @@ final class DeviceLimits {
             LOG.debug("{} takes {} bytes inline and {} elements in a send of {}", device.name(), inline, sges, type);
             return new Limits(Math.max(sges, device.attributes().maxSges()), inline);
         } finally {
-            VerbsDevice.giveBack(completions);
+            DeviceResources.giveBack(completions);
         }
     }
 
@@ -89,6 +89,6 @@ final class DeviceLimits {
 
     private void make(QueuePairOptions options) {
         ProtectionDomain domain = device.memoryDomain().protectionDomain();
-        NativeFailures.tryTwice(() -> VerbsDevice.giveBack(domain.createQueuePair(options)));
+        NativeFailures.tryTwice(() -> DeviceResources.giveBack(domain.createQueuePair(options)));
     }
 }

@@ -108,7 +108,7 @@ final class EndpointResources {
     /** Reduces what was wished for to what the device has. */
     private void applyLimits(VerbsDevice used) {
         DeviceAttributes limits = used.attributes();
-        bindings = used.hasQueuePairWindows() ? ConnectionWindows.MAX_BINDINGS : 0;
+        bindings = used.resources().hasQueuePairWindows() ? ConnectionWindows.MAX_BINDINGS : 0;
         sendDepth = within(
                 used,
                 "sendDepth",
@@ -164,7 +164,8 @@ final class EndpointResources {
         int generation = queues.generation(index);
         queuePair = made;
         if (bindings > 0) {
-            windows = new ConnectionWindows(used.memoryDomain(), endpoint, used.bindsBehindWork());
+            windows = new ConnectionWindows(
+                    used.memoryDomain(), endpoint, used.family().bindsBehindWork());
         }
         reports.sends().prepared(made.sendQueue(), used, endpoint.peerTakesWrites(), index, generation);
         receives.prepared(shared == null ? made.receiveQueue() : null, used, index, generation);
@@ -206,12 +207,12 @@ final class EndpointResources {
     /** The longest message that is faster to send than to let the peer read. */
     int rendezvousBytes(int peerReceiveBytes) {
         VerbsDevice used = device();
-        if (!used.isHardware()) {
+        if (!used.family().isHardware()) {
             return RendezvousThreshold.MEASURED_BYTES;
         }
         // For a message in the pool. In other memory a long message is registered for fragments as well.
         if (windows != null) {
-            int commands = used.bindsBehindWork() ? 0 : 2; // a window is made and given back
+            int commands = used.family().bindsBehindWork() ? 0 : 2; // a window is made and given back
             return RendezvousThreshold.bytes(gigabitsPerSecond, commands, 0, peerReceiveBytes);
         }
         // On iWARP the receiver registers it as well, for the sender to write.
@@ -293,7 +294,7 @@ final class EndpointResources {
      */
     void proveWindows() {
         ConnectionWindows known = windows;
-        if (known != null && !device().windowsAreProven() && !known.prove(device(), reports.sends())) {
+        if (known != null && !device().resources().windowsAreProven() && !known.prove(device(), reports.sends())) {
             windows = null;
             if (known.hasWaiting()) {
                 throw new ConnectionException(

@@ -63,8 +63,9 @@ class SendPath {
      * @param endpointGeneration and this
      */
     void prepared(SendQueue made, VerbsDevice device, boolean asks, int endpointIndex, int endpointGeneration) {
-        flushesInlineWrites = device.context().driverFamily().joinsWriteWithSend();
-        staging.prepared(made, false, asks, device.flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
+        flushesInlineWrites = device.family().joinsWriteWithSend();
+        staging.prepared(
+                made, false, asks, device.family().flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
     }
 
     /** How many are out. */

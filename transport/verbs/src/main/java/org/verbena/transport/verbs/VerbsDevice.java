@@ -1,6 +1,5 @@
 package org.verbena.transport.verbs;
 
-import java.lang.foreign.Arena;
 import java.util.BitSet;
 import java.util.Map;
 import java.util.Set;
@@ -12,10 +11,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmId;
 import org.verbena.transport.ProviderException;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Device;
-import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
@@ -25,18 +22,16 @@ import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.device.AtomicCapability;
 import org.verbena.verbs.device.DeviceAttributes;
-import org.verbena.verbs.device.DeviceCapability;
 import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.device.PortState;
 import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.Siw;
-import org.verbena.verbs.memory.AccessFlag;
-import org.verbena.verbs.memory.WindowType;
 
 /**
- * A device, until it is lost: what it can do, and what is made on it for all endpoints. {@link DeviceLimits} finds what
- * no query says, and {@link DeviceEvents} has the endpoints. Any thread, unless it says otherwise.
+ * A device, until it is lost, and what it can do. {@link DeviceLimits} finds what no query returns, {@link
+ * DeviceResources} has what is made on it for all endpoints, and {@link DeviceEvents} the endpoints. Any thread, unless
+ * it says otherwise.
  */
 final class VerbsDevice {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsDevice.class);
@@ -46,10 +41,7 @@ final class VerbsDevice {
 
     private final Context context;
     private final DeviceAttributes attributes;
-    private final VerbsMemoryDomain memoryDomain;
-
-    /** Placeholder for zero-length receives: siw rejects a receive without an SGE. */
-    private final MemoryRegion nothing;
+    private final DeviceResources resources;
 
     /** The queues that loops have on it. */
     private final Set<LoopDevice> loops = ConcurrentHashMap.newKeySet();
@@ -59,15 +51,6 @@ final class VerbsDevice {
 
     /** Each loop's completion queues take the next vector, whatever group the loop is of: so interrupts are spread. */
     private final AtomicInteger nextVector = new AtomicInteger();
-
-    /** Whether windows are used: announced, and nothing has shown otherwise. Written by any loop. */
-    private volatile boolean usesWindows;
-
-    /** Whether one was bound. Written by any loop. */
-    private volatile boolean windowsAreProven;
-
-    /** Occupies the page of siw's context at which no queue may begin; null on other devices. */
-    private final @Nullable CompletionQueue siwPlug;
 
     private final DeviceLimits limits = new DeviceLimits(this);
     private final DeviceEvents events;
@@ -88,25 +71,7 @@ final class VerbsDevice {
         checkEnvironment(context.driverFamily(), System.getenv());
         attributes = context.queryDevice();
         near = Placement.near(context.device());
-        siwPlug = isSiw() ? plug(context) : null;
-        ProtectionDomain domain = null;
-        try {
-            domain = context.allocateProtectionDomain();
-            RelaxedOrdering wanted = RelaxedOrdering.wanted();
-            boolean isRelaxed = isHardware() && wanted != RelaxedOrdering.OFF && takesRelaxedOrdering(domain);
-            memoryDomain = new VerbsMemoryDomain(domain, isRelaxed ? wanted : RelaxedOrdering.OFF);
-            usesWindows = announcesWindows() && makesWindow(domain);
-            if (usesWindows) {
-                memoryDomain.useWindows();
-            }
-            nothing = domain.registerMemory(
-                    Arena.global().allocate(Long.BYTES),
-                    usesWindows ? Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND) : Set.of(AccessFlag.LOCAL_WRITE));
-        } catch (RuntimeException refused) {
-            giveBack(domain);
-            giveBack(siwPlug);
-            throw refused;
-        }
+        resources = new DeviceResources(context, attributes);
     }
 
     /**
@@ -121,33 +86,6 @@ final class VerbsDevice {
         }
     }
 
-    /** Destroys what was made, with a second attempt, and says so if that fails. */
-    static void giveBack(@Nullable VerbsObject made) {
-        for (int attempt = 1; made != null && attempt <= 2; attempt++) {
-            try {
-                made.close();
-                return;
-            } catch (NativeRdmaException | IllegalStateException refused) {
-                LOG.warn("{} could not be given back, attempt {}", made, attempt, refused);
-            }
-        }
-    }
-
-    /**
-     * Keeps siw from refusing a connection now and then, see {@link Siw}. Makes one queue that covers the pages from
-     * the first free one to beyond the one in question; it costs 1 MiB of the kernel's memory.
-     */
-    private static @Nullable CompletionQueue plug(Context context) {
-        try {
-            return context.createCompletionQueue(Siw.ENTRIES_BEYOND_REFUSED_PAGE);
-        } catch (VerbsException refused) {
-            // Queues up to that very page exist already. A later queue may meet it; its connection is refused with the
-            // reason.
-            LOG.debug("{} keeps its 145th page", context, refused);
-            return null;
-        }
-    }
-
     Context context() {
         return context;
     }
@@ -155,7 +93,7 @@ final class VerbsDevice {
     /** The completion vector of another loop: of those whose interrupts come to its processors, if that is known. */
     int nextVector() {
         int next = nextVector.getAndIncrement() & Integer.MAX_VALUE;
-        return near.isEmpty() || !context.driverFamily().hasNearVectorsFirst() ? next : next % near.cardinality();
+        return near.isEmpty() || !family().hasNearVectorsFirst() ? next : next % near.cardinality();
     }
 
     /** The processors that its loops are kept on; empty for any. */
@@ -176,8 +114,13 @@ final class VerbsDevice {
         return events;
     }
 
+    /** What is made on it for all endpoints. */
+    DeviceResources resources() {
+        return resources;
+    }
+
     VerbsMemoryDomain memoryDomain() {
-        return memoryDomain;
+        return resources.memoryDomain();
     }
 
     /**
@@ -197,85 +140,9 @@ final class VerbsDevice {
         return attributes.atomics() != AtomicCapability.NONE;
     }
 
-    /** Whether it has memory windows that belong to a queue pair, as far as is known. */
-    boolean hasQueuePairWindows() {
-        return usesWindows;
-    }
-
-    /** Whether the binding of a window may be posted while other work is out. */
-    boolean bindsBehindWork() {
-        return context.driverFamily().bindsBehindWork();
-    }
-
-    /** Whether it is an adapter, and no software. */
-    boolean isHardware() {
-        return context.driverFamily().isHardware();
-    }
-
-    /** Whether a queue pair in its error state returns only what was not done. */
-    boolean flushesOnlyWhatIsNotDone() {
-        return context.driverFamily().flushesOnlyWhatIsNotDone();
-    }
-
-    boolean windowsAreProven() {
-        return windowsAreProven;
-    }
-
-    /** A window was bound. */
-    void windowsWork() {
-        windowsAreProven = true;
-    }
-
-    /**
-     * It announces windows and has none: from now on connections use plain regions, unless it lacks something only now.
-     */
-    void forgoWindows(int errno, String reason) {
-        if (usesWindows && !NativeFailures.isForNow(errno)) {
-            usesWindows = false;
-            LOG.info(
-                    "{} announces memory windows but refuses them ({}): plain regions are used instead",
-                    name(),
-                    reason);
-        }
-    }
-
-    /** Memory of a few bytes that nothing uses. */
-    MemoryRegion nothing() {
-        return nothing;
-    }
-
-    /** Tries it, since a driver may not support the flag although kernel and library know it. */
-    private boolean takesRelaxedOrdering(ProtectionDomain domain) {
-        try (Arena arena = Arena.ofConfined()) {
-            NativeFailures.tryTwice(() -> domain.registerMemory(
-                            arena.allocate(Long.BYTES), Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING))
-                    .close());
-            return true;
-        } catch (NativeRdmaException | UnsupportedOperationException refused) {
-            LOG.debug("{} writes memory in order: {}", name(), refused.getMessage());
-            return false;
-        }
-    }
-
-    private boolean makesWindow(ProtectionDomain domain) {
-        try {
-            NativeFailures.tryTwice(
-                    () -> domain.allocateMemoryWindow(WindowType.TYPE_2).close());
-            return true;
-        } catch (NativeRdmaException refused) {
-            LOG.info(
-                    "{} announces memory windows but makes none ({}): plain regions are used instead",
-                    name(),
-                    refused.getMessage());
-            return false;
-        }
-    }
-
-    private boolean announcesWindows() {
-        return !isIwarp()
-                && attributes.maxWindows() > 0
-                && (attributes.capabilities().contains(DeviceCapability.MEM_WINDOW_TYPE_2A)
-                        || attributes.capabilities().contains(DeviceCapability.MEM_WINDOW_TYPE_2B));
+    /** What its driver is like. */
+    DriverFamily family() {
+        return context.driverFamily();
     }
 
     /** RFC 7306 gives iWARP immediate data, but no adapter with a driver in Linux was seen to have it. */
@@ -309,14 +176,9 @@ final class VerbsDevice {
         return id.createQueuePair(domain, limits.shrink(wanted));
     }
 
-    /** Whether what is posted inline is read when it is posted. */
-    boolean hasInline() {
-        return context.driverFamily().hasInline();
-    }
-
     /** How many bytes a queue pair's work requests have inline: a driver may say more than was asked for. */
     int inlineBytes(QueuePair made) {
-        return hasInline() ? made.sendQueue().maxInlineBytes() : 0;
+        return family().hasInline() ? made.sendQueue().maxInlineBytes() : 0;
     }
 
     /** Adds the SGEs of a list, checked by {@link PostChecks#receive}, to the receive that was begun last. */
@@ -327,7 +189,7 @@ final class VerbsDevice {
                     buffers.address(i), buffers.length(i), buffers.region(i).localKey());
         }
         if (count == 0 && isIwarp()) {
-            queue.sge(nothing, 0, 0);
+            queue.sge(resources.nothing(), 0, 0);
         }
     }
 
@@ -438,24 +300,12 @@ final class VerbsDevice {
         if (!loops.isEmpty()) {
             return "its completion queues are in use";
         }
-        memoryDomain.lose();
-        try {
-            nothing.close();
-            memoryDomain.protectionDomain().close();
-            if (siwPlug != null) {
-                siwPlug.close();
-            }
-            return null;
-        } catch (NativeRdmaException | IllegalStateException inUse) {
-            return inUse.getMessage();
-        }
+        return resources.tryClose();
     }
 
     /** For tests: gives everything back. */
     void close() {
-        giveBack(nothing);
-        giveBack(memoryDomain.protectionDomain());
-        giveBack(siwPlug);
+        resources.close();
     }
 
     @Override

@@ -432,7 +432,7 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
 
     /** Whether a memory window can be bound now; otherwise that is asked again when something has completed. */
     boolean canBind() {
-        return state == State.CONNECTED && (device().bindsBehindWork() || sends.awaitAll());
+        return state == State.CONNECTED && (device().family().bindsBehindWork() || sends.awaitAll());
     }
 
     /** Posts the binding of a memory window. */
