@@ -118,14 +118,22 @@ static void keep_list(struct stub_work *work, int count, struct ibv_sge *list)
 }
 
 /*
- * libcxgb4 makes one request of a chain of exactly a write and a send of 16 bytes (qp.c, c4iw_post_send), and looks for IBV_SEND_INLINE
- * only in the send (build_rdma_write_cmpl).
+ * libcxgb4 makes one request of a chain of exactly a write of at most 4 elements and a send of 16 bytes (qp.c, c4iw_post_send; t4.h,
+ * T4_WRITE_CMPL_MAX_SGL, T4_WRITE_CMPL_MAX_CQE), and rings one doorbell. It looks at the first elements before it looks whether there are
+ * any, takes IBV_SEND_INLINE of the send only (build_rdma_write_cmpl), and neither its fence nor its solicited event (post_write_cmpl).
+ * Both keep their places in the queue, and their completions.
  */
+static int joined;
+EXPORT int stub_joined(void) { return joined; }
+
 static int joins_with_next(struct ibv_context *context, struct ibv_send_wr *wr)
 {
-	return of_device(context)->vendor == 0x1425 && wr && wr->next && !wr->next->next && wr->opcode == IBV_WR_RDMA_WRITE
-		&& wr->num_sge && wr->sg_list[0].length && wr->next->opcode == IBV_WR_SEND && wr->next->num_sge == 1
-		&& wr->next->sg_list[0].length == 16;
+	int joins = of_device(context)->vendor == 0x1425 && wr && wr->next && !wr->next->next && wr->opcode == IBV_WR_RDMA_WRITE
+		&& wr->sg_list[0].length && wr->num_sge <= 4 && wr->next->opcode == IBV_WR_SEND
+		&& wr->next->sg_list[0].length == 16 && wr->next->num_sge == 1;
+
+	joined += joins;
+	return joins;
 }
 
 /* Keeps what is to be done; what is inline is read now, and not later, unless the library does not look at that flag. */

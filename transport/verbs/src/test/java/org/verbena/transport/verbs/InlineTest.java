@@ -6,6 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Set;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -22,7 +23,7 @@ class InlineTest extends LinkedPair {
     private static final int SEND_BYTES = 16;
 
     private RegisteredMemory memory(RecordingEndpointHandler side) {
-        MemorySegment segment = Arena.global().allocate(64, 8);
+        MemorySegment segment = Arena.global().allocate(256, 8);
         RegisteredMemory region = side.call(
                 endpoint -> endpoint.memoryDomain().register(segment, Set.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE)));
         regions.add(region);
@@ -55,5 +56,34 @@ class InlineTest extends LinkedPair {
         assertThat(server.awaitReceive().lengthBytes()).isEqualTo(SEND_BYTES);
         assertThat(target.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(42);
         assertThat(inbox.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(42);
+    }
+
+    /** A write that is too long to be inline goes with the message, by one doorbell. */
+    @Test
+    void libcxgb4MakesOneRequestOfAWriteAndAMessage() {
+        connect("cxgb4");
+        RegisteredMemory source = memory(client);
+        RegisteredMemory target = memory(server);
+        RegisteredMemory inbox = memory(server);
+        server.receive(1, inbox, 0, 64);
+        source.segment().set(ValueLayout.JAVA_LONG, 0, 43);
+        int posts = StubDevice.call("stub_send_posts");
+        int joined = StubDevice.call("stub_joined");
+        client.run(endpoint -> {
+            WorkRequest write = new WorkRequest(1).asWrite(1, 0, target.address(), target.remoteKey());
+            write.buffers().add(source, 0, 256);
+            assertThat(client.post(endpoint, write)).isTrue();
+            WorkRequest send = new WorkRequest(1).asSend(2, WorkRequest.INLINE);
+            send.buffers().add(source, 0, SEND_BYTES);
+            assertThat(client.post(endpoint, send)).isTrue();
+            endpoint.flush();
+            assertThat(StubDevice.call("stub_send_posts")).isEqualTo(posts + 1);
+        });
+        assertThat(StubDevice.call("stub_joined")).isEqualTo(joined + 1);
+        assertThat(client.awaitSends(2))
+                .extracting(RecordingEndpointHandler.Completion::status)
+                .containsOnly(WorkStatus.SUCCESS);
+        assertThat(server.awaitReceive().lengthBytes()).isEqualTo(SEND_BYTES);
+        assertThat(target.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(43);
     }
 }
