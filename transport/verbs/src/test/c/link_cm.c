@@ -95,7 +95,8 @@ static void reject_linked(struct stub_id *id, const void *data, int bytes)
 
 /*
  * rdma_disconnect takes the own queue pair to its error state (librdmacm/cma.c, ucma_shutdown). TCP's end reaches both;
- * with RoCE's messages the one that left first is told when the other has left too, or is destroyed.
+ * with RoCE's messages the one that left first is told when the other has left too, or is destroyed. Then queue pairs leave timewait (the
+ * kernel's core/cma.c, cma_ib_handler).
  */
 static void disconnect_linked(struct stub_id *id)
 {
@@ -115,6 +116,8 @@ static void disconnect_linked(struct stub_id *id)
 			return;
 		}
 		tell(&other->base, RDMA_CM_EVENT_DISCONNECTED, 0);
+		if (!goes_by_tcp(&id->base))
+			tell(&other->base, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 		unlink_ids(id);
 	}
 }

@@ -57,7 +57,7 @@ static pthread_cond_t unblocked = PTHREAD_COND_INITIALIZER;
 /* ---- what tests steer ---- */
 
 static struct { char function[64]; int error, skip, times; } failures[16];
-static struct { char function[64]; int count; } calls[64];
+static struct { char function[64]; int count; } calls[96];
 static int failed;
 static struct { char function[32], thread[32]; } threads[64];
 static int removed[2];
@@ -71,10 +71,11 @@ static char block[64];
 /*
  * Quirks: how many of a thousand chances each one takes, from stub_quirk on. work, flush: what is posted, or flushed, is done by the
  * device's own thread, later. slow: a command takes 100 ms. late, twice, lost: a completion event comes up to 20 ms later, again, never.
- * cm-late, cm-twice: the same of rdma_cm's. fail: a call fails. break: a queue pair fails, each 200 us.
+ * cm-late, cm-twice: the same of rdma_cm's. cm-moved: the address of a connection changes, each 200 us. fail: a call fails. break: a
+ * queue pair fails, each 200 us.
  */
-enum { WORK, FLUSH, SLOW, LATE, TWICE_TOLD, LOST, CM_LATE, CM_TWICE, FAIL, BREAK, QUIRKS };
-static const char *quirk_names[] = { "work", "flush", "slow", "late", "twice", "lost", "cm-late", "cm-twice", "fail", "break" };
+enum { WORK, FLUSH, SLOW, LATE, TWICE_TOLD, LOST, CM_LATE, CM_TWICE, CM_MOVED, FAIL, BREAK, QUIRKS };
+static const char *quirk_names[] = { "work", "flush", "slow", "late", "twice", "lost", "cm-late", "cm-twice", "cm-moved", "fail", "break" };
 static int quirks[QUIRKS], indulged[QUIRKS];
 static uint64_t chances = 1;
 
@@ -102,13 +103,15 @@ static int is_one_of(const char *function, const char *const *names)
 	return 0;
 }
 
+static int modify_errno(void);
+
 /* What a quirk makes of a call. Under the lock, which a slow command does not keep. */
 static int quirky(const char *function)
 {
 	static const char *const slow[] = { "ibv_reg_mr", "ibv_modify_qp", "ibv_create_qp", "ibv_create_cq", "ibv_destroy_qp", NULL };
 	static const char *const fragile[] = { "ibv_reg_mr", "ibv_modify_qp", "ibv_create_qp", "ibv_create_cq", "rdma_create_id",
 		"rdma_create_event_channel", "rdma_resolve_addr", "rdma_resolve_route", "rdma_connect", "rdma_accept", "rdma_migrate_id",
-		"post_send", "post_recv", NULL };
+		"modify_init", "modify_accept", "modify_reply", "modify_end", "post_send", "post_recv", NULL };
 	static const int errors[] = { ENOMEM, EAGAIN, EINVAL, EIO };
 
 	if (is_one_of(function, slow) && chance(SLOW)) {
@@ -119,14 +122,14 @@ static int quirky(const char *function)
 	if (!is_one_of(function, fragile) || !chance(FAIL))
 		return 0;
 	failed++;
-	return errors[draw() % 4];
+	return strstr(function, "modify") && modify_errno() ? modify_errno() : errors[draw() % 4];
 }
 
 static int failing(const char *function, const char *device)
 {
 	char both[128];
 
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < 96; i++) {
 		if (!calls[i].count)
 			strncpy(calls[i].function, function, sizeof(calls[i].function) - 1);
 		if (!strcmp(calls[i].function, function)) {
@@ -186,7 +189,7 @@ EXPORT const char *stub_all_calls(void)
 	static char text[4096];
 
 	text[0] = 0;
-	LOCKED(for (int i = 0; i < 64 && calls[i].count; i++)
+	LOCKED(for (int i = 0; i < 96 && calls[i].count; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.63s %d", text[0] ? " " : "", calls[i].function, calls[i].count));
 	return text;
 }
@@ -299,7 +302,7 @@ struct stub_qp {
 	int rnr_retries;
 };
 /* An id: whether it is bound, and, where they are linked, the other end's id until the end, and the queue pair. */
-struct stub_id { struct rdma_cm_id base; int bound, established, leaving; struct stub_id *peer; uint32_t number; int rnr_retries; };
+struct stub_id { struct rdma_cm_id base; int bound, established, leaving, asks, connect_error; struct stub_id *peer; uint32_t number; int rnr_retries; };
 
 /*
  * Adapter families. What each does is from the sources of rdma-core 65 (providers/NAME, read at 691953d8) and, for limits that only the
@@ -341,6 +344,7 @@ static const struct personality {
 	int version_1;       /* has GIDs of RoCE version 1 as well */
 	int ports;           /* 1 if 0 */
 	int lid;             /* on Ethernet */
+	int modify_errno;    /* what modifying a queue pair returns when the firmware refuses it or does not answer; 0 if that is not known */
 } personalities[] = {
 #define ROCE .node = IBV_NODE_CA, .transport = IBV_TRANSPORT_IB, .link_layer = IBV_LINK_LAYER_ETHERNET, .connects = 1, .reliable = 1
 #define IWARP .node = IBV_NODE_RNIC, .transport = IBV_TRANSPORT_IWARP, .link_layer = IBV_LINK_LAYER_ETHERNET, .connects = 1, .reliable = 1
@@ -357,7 +361,8 @@ static const struct personality {
 	   queue pair go (cq.c, __mlx5_cq_clean), as on each stub. verbs.c rounds: mlx5_calc_sq_wq_size (max_post), mlx5_calc_rq_size,
 	   create_cq (ncqe - 1). Limits are the firmware's; the kernel's MLX5_SET_SGE_RD is 30 (main.c, MLX5_MAX_SGE_RD). */
 	{ .name = "mlx5", .vendor = 0x2c9, ROCE, .max_sge = 30, .send_sges = 30, .receive_sges = 32, .read_sges = 30, .max_inline = 828,
-	  .max_wr = 32768, .max_srq = 8388608, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .dedicated = 4, .version_1 = 1 },
+	  .max_wr = 32768, .max_srq = 8388608, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .dedicated = 4, .version_1 = 1,
+	  .modify_errno = EINVAL },
 	/* The same on InfiniBand, with an IPoIB interface. */
 	{ .name = "mlx5-ib", .vendor = 0x2c9, INFINIBAND, .connects = 1, .max_sge = 30, .send_sges = 30, .receive_sges = 32, .read_sges = 30,
 	  .max_inline = 828, .max_wr = 32768, .max_srq = 8388608, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .dedicated = 4 },
@@ -377,18 +382,19 @@ static const struct personality {
 	   for a flush in error. The kernel's verbs.c, irdma_query_device, announces windows, but none of type 2, on this hardware;
 	   irdma_query_port has LID 1; icrdma_hw.h has 13 elements of a read, 32 and 64 under way. */
 #define E810 .max_sge = 13, .send_sges = 13, .receive_sges = 13, .read_sges = 13, .max_inline = 101, .max_wr = 4063, NO_WINDOWS, \
-	.depths = QUANTA_4, .kernel_post = 1, .flushes_done = 1, .blames_oldest = 1, .no_atomics = 1, .reads_in = 32, .reads_out = 64, .lid = 1
+	.depths = QUANTA_4, .kernel_post = 1, .flushes_done = 1, .blames_oldest = 1, .no_atomics = 1, .reads_in = 32, .reads_out = 64, .lid = 1, \
+	.modify_errno = ETIMEDOUT
 	{ .name = "irdma-roce", .vendor = 0x8086, ROCE, E810 },
 	{ .name = "irdma-iwarp", .vendor = 0x8086, IWARP, .no_datagrams = 1, E810 },
 	/* irdma/i40iw_hw.h: 3 fragments, 48 bytes inline, 1 element of a read, and (2048 - 258) / 2 requests (I40IW_MAX_QP_WRS). */
 	{ .name = "x722", .vendor = 0x8086, IWARP, .no_datagrams = 1, .max_sge = 3, .send_sges = 3, .receive_sges = 3, .read_sges = 1,
 	  .max_inline = 48, .max_wr = 895, NO_WINDOWS, .resizing = REFUSES, .depths = QUANTA_2, .kernel_post = 1, .flushes_done = 1,
-	  .blames_oldest = 1, .no_atomics = 1, .lid = 1 },
+	  .blames_oldest = 1, .no_atomics = 1, .lid = 1, .modify_errno = ETIMEDOUT },
 	/* erdma/erdma_verbs.h: 6 and 1; erdma_hw.h: 96 bytes inline; no resize_cq, create_srq and create_ah in erdma.c; erdma_verbs.c,
 	   erdma_post_send and erdma_post_recv, return -EIO behind an ibv_modify_qp; erdma_create_cq rounds. Of the kernel, erdma_verbs.h:
 	   1 element of a read, 128 under way. */
 #define ERDMA .no_datagrams = 1, .max_sge = 1, .send_sges = 6, .receive_sges = 1, .read_sges = 1, .max_inline = 96, .max_wr = 8192, NO_WINDOWS, \
-	.resizing = REFUSES, .cqes = POWER, .post_errno = -EIO, .reads_in = 128, .reads_out = 128
+	.resizing = REFUSES, .cqes = POWER, .post_errno = -EIO, .reads_in = 128, .reads_out = 128, .modify_errno = ETIME
 	{ .name = "erdma", .vendor = 0x1ded, IWARP, ERDMA },
 	/* Linux 6.14: erdma_hw.h, ERDMA_PROTO_ROCEV2, with node type CA. */
 	{ .name = "erdma-roce", .vendor = 0x1ded, ROCE, ERDMA },
@@ -408,13 +414,15 @@ static const struct personality {
 	   hns_roce_u_verbs.c, get_max_inline_data, grants what there is. Its windows are not announced as type 2. */
 	{ .name = "hns", .vendor = 0x19e5, ROCE, .max_sge = 64, .send_sges = 64, .receive_sges = 64, .read_sges = 1, .max_inline = 32,
 	  .inlining = LESS, .max_wr = 32768, .max_srq = 65536, NO_WINDOWS, .resizing = REFUSES, .depths = POWER, .cqes = POWER, .kernel_poll = 1,
-	  .kernel_post = 1, .version_1 = 1 },
+	  .kernel_post = 1, .version_1 = 1, .modify_errno = EBUSY },
 	/* cxgb4/t4.h: 4 elements in a receive, 17 in a send, 272 bytes inline; qp.c, build_rdma_read: one in a read; c4iw_post_send and
 	   c4iw_post_receive return -EINVAL in error; cq.c flushes from the last completion on (c4iw_flush_sq). dev.c has create_srq, which T6
 	   with its firmware has and T5 has not, and no resize_cq; cq.c may modify a shared receive queue in a poll. */
-	{ .name = "cxgb4", .vendor = 0x1425, IWARP, .no_datagrams = 1, .max_sge = 4, .send_sges = 17, .receive_sges = 4, .read_sges = 1,
-	  .max_inline = 272, .max_wr = 8000, .max_srq = 256, NO_WINDOWS, .resizing = REFUSES, .cqes = SIXTEEN_LESS_TWO, .kernel_poll = 1,
-	  .post_errno = -EINVAL, .post_knows = 1, .flushes_done = 1, .no_atomics = 1 },
+#define CHELSIO .vendor = 0x1425, IWARP, .no_datagrams = 1, .max_sge = 4, .send_sges = 17, .receive_sges = 4, .read_sges = 1, \
+	.max_inline = 272, .max_wr = 8190, NO_WINDOWS, .resizing = REFUSES, .cqes = SIXTEEN_LESS_TWO, .kernel_poll = 1, \
+	.post_errno = -EINVAL, .post_knows = 1, .flushes_done = 1, .no_atomics = 1, .modify_errno = EIO
+	{ .name = "cxgb4", CHELSIO, .max_srq = 256 },
+	{ .name = "cxgb4-t5", CHELSIO },
 	/* ionic/ionic_verbs.c: makes and binds windows, no shared receive queue and no resize_cq in its table; ionic_create_qp_ex writes back
 	   masks, and strides of 512 bytes. The kernel's ionic_ibdev.c, ionic_query_device: type 2B, 8 elements (IONIC_SPEC_HIGH), 16 reads. */
 	{ .name = "ionic", .vendor = 0x1dd8, ROCE, .max_sge = 8, .send_sges = 8, .receive_sges = 8, .read_sges = 8, .max_inline = 480,
@@ -471,11 +479,13 @@ EXPORT int stub_fact(const char *family, const char *fact)
 #define FACT(field) if (!strcmp(is->name, family) && !strcmp(#field, fact)) return is->field
 		FACT(vendor); FACT(node); FACT(no_datagrams); FACT(send_sges); FACT(receive_sges); FACT(read_sges); FACT(max_inline);
 		FACT(max_wr); FACT(max_srq); FACT(windows); FACT(alloc_errno); FACT(resizing); FACT(dedicated); FACT(post_errno); FACT(no_atomics);
-		FACT(reads_in); FACT(reads_out); FACT(version_1); FACT(ports); FACT(lid);
+		FACT(reads_in); FACT(reads_out); FACT(version_1); FACT(ports); FACT(lid); FACT(modify_errno); FACT(flushes_done);
 #undef FACT
 	}
 	return -1000;
 }
+
+static int modify_errno(void) { return played->modify_errno; }
 
 /* System calls that polls have made. */
 EXPORT int stub_kernel_polls(void) { return kernel_polls; }
@@ -1833,10 +1843,30 @@ EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout)
 	DONE(0);
 }
 
+/*
+ * librdmacm modifies queue pairs itself (librdmacm/cma.c): to INIT when one is made (ucma_init_conn_qp), to RTR and RTS when it accepts
+ * (rdma_accept) and when it takes the answer (ucma_process_conn_resp), and to ERR or SQD before it disconnects (ucma_shutdown). What of that
+ * is refused; 0 if nothing is.
+ */
+static int modify_of_cm(struct rdma_cm_id *id, const char *step)
+{
+	return id->qp_type == IBV_QPT_RC && id->qp ? failing(step, name_of(id->qp->context)) : 0;
+}
+
 EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	int error;
+
 	id->qp = ibv_create_qp(pd, attr);
-	return id->qp ? 0 : -1;
+	if (!id->qp)
+		return -1;
+	LOCKED(error = modify_of_cm(id, "modify_init"));
+	if (!error)
+		return 0;
+	ibv_destroy_qp(id->qp);
+	id->qp = NULL;
+	errno = error;
+	return -1;
 }
 
 EXPORT void rdma_destroy_qp(struct rdma_cm_id *id) { ibv_destroy_qp(id->qp); id->qp = NULL; }
@@ -1859,6 +1889,7 @@ EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameter
 	}
 	if (id->qp_type != IBV_QPT_UD)
 		id->qp->state = IBV_QPS_RTS;
+	((struct stub_id *) id)->asks = 1;
 	if (linked && id->qp_type == IBV_QPT_RC) {
 		connect_linked((struct stub_id *) id, parameters);
 		DONE(0);
@@ -1879,6 +1910,8 @@ EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters
 		answered = parameters->qp_num;
 		DONE(0);
 	}
+	if ((errno = modify_of_cm(id, "modify_accept")))
+		DONE(-1);
 	id->qp->state = IBV_QPS_RTS;
 	if (linked) {
 		int outcome = accept_linked((struct stub_id *) id, parameters);
@@ -1917,11 +1950,36 @@ EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	pthread_mutex_lock(&lock);
 	note(__func__);
 	FAIL_MINUS_ONE("");
+	if ((errno = modify_of_cm(id, "modify_end")))
+		DONE(-1);
 	if (linked)
 		disconnect_linked((struct stub_id *) id);
 	else
 		tell(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 	DONE(0);
+}
+
+/*
+ * Takes the answer to a connect request over InfiniBand or RoCE: a queue pair that cannot be brought to its next state makes CONNECT_ERROR of
+ * it, with -1 for a status, and what follows is dropped (librdmacm/cma.c, rdma_get_cm_event). Returns whether the event is dropped.
+ */
+static int takes_answer(struct rdma_cm_event *event)
+{
+	struct stub_id *id = (struct stub_id *) event->id;
+
+	if (id->connect_error)
+		return event->event == RDMA_CM_EVENT_REJECTED || event->event == RDMA_CM_EVENT_DISCONNECTED
+			|| event->event == RDMA_CM_EVENT_ESTABLISHED;
+	if (event->event != RDMA_CM_EVENT_ESTABLISHED || !id->asks || !id->base.qp || goes_by_tcp(&id->base))
+		return 0;
+	id->asks = 0;
+	if (modify_of_cm(&id->base, "modify_reply")) {
+		id->connect_error = 1;
+		event->event = RDMA_CM_EVENT_CONNECT_ERROR;
+		event->status = -1;
+		to_error((struct stub_qp *) id->base.qp);
+	}
+	return 0;
 }
 
 EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
@@ -1933,12 +1991,20 @@ EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_
 	pthread_mutex_lock(&lock);
 	if (poll(&ready, 1, 0) == 1 || of->moved_count)
 		FAIL_MINUS_ONE("");
-	if (of->moved_count) {
-		take_event(of, event);
-		DONE(0);
+	for (;;) {
+		if (of->moved_count) {
+			take_event(of, event);
+		} else {
+			pthread_mutex_unlock(&lock);
+			if (read(channel->fd, event, sizeof(*event)) != sizeof(*event))
+				return -1;
+			pthread_mutex_lock(&lock);
+		}
+		if (!takes_answer(*event))
+			DONE(0);
+		counted("rdma_cm_event", -1);
+		free(*event);
 	}
-	pthread_mutex_unlock(&lock);
-	return read(channel->fd, event, sizeof(*event)) == sizeof(*event) ? 0 : -1;
 }
 
 EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
@@ -2128,6 +2194,11 @@ static void *run_device(void *unused)
 			else if (!qp->in_error)
 				carry(qp);
 		}
+		for (unsigned i = draw(), left = linked && chance(CM_MOVED) ? MAX_QPS : 0; left; i++, left--)
+			if (ids[i % MAX_QPS] && ((struct stub_id *) ids[i % MAX_QPS])->peer) {
+				tell(ids[i % MAX_QPS], RDMA_CM_EVENT_ADDR_CHANGE, 0);
+				break;
+			}
 		struct stub_qp *victim = NULL;
 		for (unsigned i = draw(), left = linked && chance(BREAK) ? MAX_QPS : 0; left && !victim; i++, left--)
 			victim = qps[i % MAX_QPS] && qps[i % MAX_QPS]->peer && !qps[i % MAX_QPS]->in_error ? qps[i % MAX_QPS] : NULL;

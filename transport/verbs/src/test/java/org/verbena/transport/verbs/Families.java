@@ -37,20 +37,21 @@ final class Families implements ArgumentsProvider {
             "erdma-roce",
             "hns",
             "cxgb4",
+            "cxgb4-t5",
             "ionic",
             "qedr",
             "mana-rc");
 
-    private static final Set<String> IWARP = Set.of("irdma-iwarp", "x722", "erdma", "cxgb4");
+    private static final Set<String> IWARP = Set.of("irdma-iwarp", "x722", "erdma", "cxgb4", "cxgb4-t5");
     private static final Set<String> WITHOUT_SHARED_RECEIVES =
-            Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma", "erdma-roce", "ionic", "mana-rc");
+            Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma", "erdma-roce", "cxgb4-t5", "ionic", "mana-rc");
 
     /** Those of RoCE whose library has no address handles, or no queue pairs for datagrams. */
     private static final Set<String> WITHOUT_DATAGRAMS = Set.of("erdma-roce", "qedr", "mana-rc");
 
     /** Those whose library flushes all behind the last completion, what was done included. */
     private static final Set<String> FLUSHING_WHAT_WAS_DONE =
-            Set.of("irdma-roce", "irdma-iwarp", "x722", "bnxt_re", "cxgb4");
+            Set.of("irdma-roce", "irdma-iwarp", "x722", "bnxt_re", "cxgb4", "cxgb4-t5");
 
     /** Those on which a window is made and bound. */
     private static final Set<String> WITH_WINDOWS = Set.of("mlx5", "mlx4", "ionic");

@@ -44,8 +44,11 @@ import org.verbena.transport.spi.DatagramEndpoint;
 import org.verbena.transport.spi.DatagramOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RecordingListenerHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
@@ -549,6 +552,43 @@ class PersonalityTest {
     }
 
     // ---- processors, interrupts and locks
+
+    /** With the errnos of drivers whose firmware refuses a command or does not answer, at each step that modifies. */
+    @ParameterizedTest
+    @CsvSource({
+        "mlx5, modify_reply",
+        "irdma-roce, modify_reply",
+        "irdma-iwarp, rdma_connect",
+        "x722, rdma_connect",
+        "erdma, rdma_connect",
+        "erdma-roce, modify_reply",
+        "hns, modify_reply",
+        "cxgb4, rdma_connect"
+    })
+    void aQueuePairThatCannotBeModifiedEndsItsAttemptAtOnce(String family, String connecting) {
+        become(family);
+        int errno = StubDevice.call("stub_fact", family, "modify_errno");
+        assertThat(errno).isPositive();
+        EndpointOptions patient = EndpointOptions.DEFAULTS.with(o -> o.connectTimeoutMillis = 600_000);
+        RecordingListenerHandler listening = new RecordingListenerHandler(loop);
+        Listener listener = provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, listening);
+        listening.awaitListening();
+        for (String step : List.of("modify_init", connecting, "modify_accept", "rdma_accept")) {
+            StubDevice.fail(step, errno, 1);
+            RecordingEndpointHandler handler = new RecordingEndpointHandler(step, loop);
+            handlers.add(handler);
+            if (step.endsWith("accept")) {
+                StubDevice.call("stub_request", StubDevice.ROCE.getPort());
+                listening.awaitRequest().accept(loop, patient, handler);
+            } else {
+                provider.connect(loop, StubDevice.ROCE, patient, handler);
+            }
+            assertThat(handler.awaitDisconnected()).as(step).isInstanceOf(ConnectionException.class);
+        }
+        listener.close();
+        listening.awaitClosed();
+        connected(EndpointOptions.DEFAULTS);
+    }
 
     @Test
     void noLoopLocksADoorbell() {

@@ -59,7 +59,7 @@ class StormTest {
 
     /** How many of a thousand chances a quirk of stub_rdma.c takes at most. */
     private static final String MOST =
-            "work 500 flush 900 slow 50 late 50 twice 100 lost 10 cm-late 300 cm-twice 200 fail 10 break 20";
+            "work 500 flush 900 slow 50 late 50 twice 100 lost 10 cm-late 300 cm-twice 200 cm-moved 5 fail 10 break 20";
 
     /** Each loop sleeps whenever it has nothing to do, so that it depends on events. */
     private static final CompletionLoopOptions SLEEPING = new CompletionLoopOptions(

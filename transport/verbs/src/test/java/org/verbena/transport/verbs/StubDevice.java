@@ -174,6 +174,7 @@ final class StubDevice {
             case "mana-rc" -> "mana";
             case "erdma-roce" -> "erdma";
             case "qedr" -> "qede";
+            case "cxgb4-t5" -> "cxgb4";
             case Families.IDEAL -> "";
             default -> family;
         };
