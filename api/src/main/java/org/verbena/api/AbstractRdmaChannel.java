@@ -447,7 +447,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
             // to report. A claim waits for memory that what is written here may hold.
         }
-        if (outboundBridge.isWalkLong() && !flushesAtOnce0() && ((RdmaUnsafe) unsafe()).flushesSoon()) {
+        if (outboundBridge.gathers(open) && !flushesAtOnce0() && ((RdmaUnsafe) unsafe()).flushesSoon()) {
             return;
         }
         outboundBridge.handOverFlushed(outbound, open);

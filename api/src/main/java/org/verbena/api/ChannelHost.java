@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelConfig;
@@ -42,6 +43,9 @@ final class ChannelHost
 
     /** What waits above the channel. Written before the connection is made, read by any thread. */
     private volatile LongSupplier above = () -> 0;
+
+    /** Messages are {@link Frames}. Event loop only. */
+    private boolean isShortForm;
 
     ChannelHost(AbstractRdmaChannel channel) {
         this.channel = channel;
@@ -155,6 +159,11 @@ final class ChannelHost
     }
 
     @Override
+    public boolean isAnswer0(ByteBuf message) {
+        return isShortForm && Frames.isAnswer(message);
+    }
+
+    @Override
     public void sendRaw0(Object message, MessageConnection open, OperationCallback onSent) {
         RawMessage raw = (RawMessage) message; // the channel takes nothing else
         open.sendRaw(raw.content().retain(), raw.opcode(), raw.flags(), raw.word(), onSent, null);
@@ -237,8 +246,9 @@ final class ChannelHost
     }
 
     @Override
-    public void queue0(LongSupplier bytes) {
+    public void beginShortForm0(LongSupplier bytes) {
         above = bytes;
+        isShortForm = true;
     }
 
     @Override

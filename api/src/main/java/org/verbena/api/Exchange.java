@@ -126,10 +126,11 @@ public final class Exchange {
      * handler had thrown, and it is logged here.
      *
      * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
-     * @return done when the send has completed. It fails with {@link IllegalStateException}, which is logged here too,
-     *     if the message is not a request or is answered already. Nothing is sent if nobody waits for the reply: then
-     *     it is cancelled, or fails with {@link org.verbena.transport.ConnectionException} if the connection is gone. A
-     *     reply that is sent just when the timeout is over may succeed here all the same
+     * @return done when the reply is on its way: the adapter was given a copy of it, or has sent it. If it is lost
+     *     after that, the connection ends, and the client knows. It fails with {@link IllegalStateException}, which is
+     *     logged here too, if the message is not a request or is answered already. Nothing is sent if nobody waits for
+     *     the reply: then it is cancelled, or fails with {@link org.verbena.transport.ConnectionException} if the
+     *     connection is gone. A reply that is sent just when the timeout is over may succeed here all the same
      * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> reply(ByteBuf message) {

@@ -93,7 +93,8 @@ public final class RdmaChannelOption {
     /**
      * When the promise of a write completes: {@link SendCompletion#ACKNOWLEDGED}, the default, since it is the stronger
      * one and a failed promise then names what may be lost; or {@link SendCompletion#POSTED}, which saves adapters a
-     * completion for each short message, for programs that learn from replies that their messages arrived.
+     * completion for each short message, for programs that learn from replies that their messages arrived. Requests and
+     * replies of {@link RdmaClient} and {@link RdmaServer} are always sent so; their messages are as this says.
      */
     public static final ChannelOption<SendCompletion> SEND_COMPLETION =
             ChannelOption.valueOf(RdmaChannelOption.class, "SEND_COMPLETION");

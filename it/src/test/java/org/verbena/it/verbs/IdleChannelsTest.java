@@ -1,19 +1,14 @@
 package org.verbena.it.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.BufferedReader;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.verbena.it.SourceTree;
 import org.verbena.transport.spi.Patience;
 
 /** What an idle channel takes on a device, its posted receives included, and what window it has for that. */
@@ -28,7 +23,7 @@ class IdleChannelsTest {
 
     @Test
     void anIdleChannelHasAWindowOfEightWithin16KiB() throws Exception {
-        Path library = compile();
+        Path library = StubLibrary.compile(folder, "bench/src/main/c/linked_rdma.c");
         Process process = new ProcessBuilder(List.of(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "--enable-native-access=ALL-UNNAMED",
@@ -66,33 +61,5 @@ class IdleChannelsTest {
         } finally {
             process.destroyForcibly();
         }
-    }
-
-    /** The library of bench's stack. */
-    private Path compile() throws IOException, InterruptedException {
-        assumeTrue(Files.exists(Path.of("/usr/include/rdma/rdma_cma.h")), "librdmacm-dev is not installed");
-        Path library = folder.resolve("liblinked.so");
-        Path root = SourceTree.root();
-        Process gcc;
-        try {
-            gcc = new ProcessBuilder(
-                            "gcc",
-                            "-shared",
-                            "-fPIC",
-                            "-O2",
-                            "-o",
-                            library.toString(),
-                            root.resolve("bench/src/main/c/linked_rdma.c").toString(),
-                            "-I" + root.resolve("transport/verbs/src/test/c"),
-                            "-lpthread")
-                    .redirectErrorStream(true)
-                    .start();
-        } catch (IOException missing) {
-            assumeTrue(false, "gcc is not installed");
-            throw missing;
-        }
-        String messages = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(gcc.waitFor()).as(messages).isZero();
-        return library;
     }
 }

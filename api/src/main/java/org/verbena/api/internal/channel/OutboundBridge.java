@@ -44,6 +44,9 @@ public final class OutboundBridge {
         /** Ends the connection for a local reason that is reported to promises, not to the pipeline as well. */
         void abortLocally0(Throwable cause);
 
+        /** Whether a message answers a request, so that nobody waits until it is sent. */
+        boolean isAnswer0(ByteBuf message);
+
         /** Hands over a message of another kind than bytes and files. */
         void sendRaw0(Object message, MessageConnection open, OperationCallback onSent);
 
@@ -64,6 +67,9 @@ public final class OutboundBridge {
     /** A walk past this many messages costs about as much as a task of the loop. */
     private static final int LONG_WALK = 16;
 
+    /** Behind this many frames without an answer, several messages in a frame cost less than a frame each. */
+    private static final int FEW_UNANSWERED = 4;
+
     private final Host host;
     private final OperationCallback onSent = this::onSent0;
     private final ChannelOutboundBuffer.MessageProcessor handOver = this::handOver0;
@@ -73,6 +79,9 @@ public final class OutboundBridge {
     private @Nullable MessageConnection receiver;
 
     private int handedOver;
+
+    /** Whether what was handed over last is neither a request nor an answer. */
+    private boolean isAwaited = true;
 
     /** How many of those the walk still has to skip. */
     private int skip;
@@ -95,11 +104,12 @@ public final class OutboundBridge {
     }
 
     /**
-     * Whether the next hand-over has to walk past many messages that have no outcome yet. A flush of each message costs
-     * such a walk each time: what is flushed soon after is better handed over with it.
+     * Whether what is flushed soon after is better handed over with what is flushed now. A hand-over may have to walk
+     * past many messages that have no outcome yet. Those that nobody awaits have theirs early, so their frames are
+     * counted: what comes behind several of them shares one.
      */
-    public boolean isWalkLong() {
-        return handedOver >= LONG_WALK;
+    public boolean gathers(MessageConnection open) {
+        return handedOver >= LONG_WALK || (!isAwaited && open.unansweredFrames() >= FEW_UNANSWERED);
     }
 
     /** Hands over as much of what was flushed as possible without waiting. */
@@ -222,9 +232,15 @@ public final class OutboundBridge {
         if (message instanceof ByteBuf buffer) {
             // The outbound buffer releases its reference when the promise is done, or when the channel is closed; this
             // one is the connection's.
-            open.send(buffer.retain(), onSent, null);
-        } else if (message instanceof DeferredMessage deferred) {
-            sendDeferred(deferred, open);
+            isAwaited = !host.isAnswer0(buffer);
+            if (isAwaited) {
+                open.send(buffer.retain(), onSent, null);
+            } else {
+                open.sendUnawaited(buffer.retain(), onSent, null);
+            }
+        } else if (message instanceof DeferredMessage request) {
+            isAwaited = false;
+            sendDeferred(request, open);
         } else if (message instanceof FileRegion file) {
             if (!files.send(file, open, onSent)) {
                 return false;
@@ -251,7 +267,7 @@ public final class OutboundBridge {
         if (made == null) {
             open.fail(new CancellationException("given up before it was sent"), onSent, null);
         } else {
-            open.send(made, onSent, null);
+            open.sendUnawaited(made, onSent, null);
         }
     }
 

@@ -157,6 +157,19 @@ public final class Frames {
         return kind == MESSAGE || kind == TIMED_REQUEST || kind == REPLY || kind == ITEM;
     }
 
+    /**
+     * Whether a frame answers a request: if it is lost, so is the connection, and the other end knows.
+     *
+     * @param frame from its kind on
+     */
+    public static boolean isAnswer(ByteBuf frame) {
+        return frame.isReadable()
+                && switch (frame.getByte(frame.readerIndex())) {
+                    case REPLY, HEADED_REPLY, ERROR, FAILURE -> true;
+                    default -> false;
+                };
+    }
+
     private static long header(int kind, long correlation) {
         return (long) kind << KIND_SHIFT | correlation;
     }

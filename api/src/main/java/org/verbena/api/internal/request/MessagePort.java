@@ -11,8 +11,12 @@ import org.verbena.transport.spi.RateLimitedLog;
 public interface MessagePort {
     Channel channel();
 
-    /** Counts what waits above the channel among its queued bytes, before the connection is made. Event loop only. */
-    void queue0(LongSupplier bytes);
+    /**
+     * All messages are {@link Frames} from now on, before the connection is made. Event loop only.
+     *
+     * @param bytes what waits above the channel, which counts among its queued bytes
+     */
+    void beginShortForm0(LongSupplier bytes);
 
     /** Whether the peer has closed, so that it takes nothing more. Event loop only. */
     boolean hasPeerClosed0();

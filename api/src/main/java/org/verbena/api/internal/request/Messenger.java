@@ -104,7 +104,7 @@ public final class Messenger extends ChannelDuplexHandler {
     public void handlerAdded(ChannelHandlerContext context) {
         self = context;
         outgoing.begin0(context);
-        port.queue0(streams.unsent()::waitingBytes);
+        port.beginShortForm0(streams.unsent()::waitingBytes);
     }
 
     public Channel channel() {

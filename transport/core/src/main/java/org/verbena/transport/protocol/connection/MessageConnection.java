@@ -13,6 +13,7 @@ import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.MessageTooLargeException;
 import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.ProtocolException;
+import org.verbena.transport.SendCompletion;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.MessageOptions;
@@ -248,6 +249,25 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         operation.failure = cause;
         parts.outbox.submit(operation);
         parts.settling.reportRefusal();
+    }
+
+    /**
+     * Queues a message whose sending nobody waits for, as {@link #send} does: a request or a reply. With framing
+     * MESSAGE its outcome is that of {@link SendCompletion#POSTED}, whatever the options say.
+     *
+     * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
+     * @param callback called with the outcome
+     * @param context passed to the callback
+     */
+    public void sendUnawaited(ByteBuf message, OperationCallback callback, @Nullable Object context) {
+        Operation operation = parts.outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
+        operation.isUnawaited = options.framing() == Framing.MESSAGE;
+        send(operation, message);
+    }
+
+    /** {@return how many frames of messages were sent since the last one came from the peer} */
+    public int unansweredFrames() {
+        return parts.credits.unanswered();
     }
 
     /**

@@ -94,13 +94,13 @@ public final class MessageFramer extends HeadedFramer {
         int wanted = Math.min(operation.remainingBytes, room);
         int payload = wanted;
         boolean inSlot = false;
-        WorkRequest request = ledger.describeMessage(Wire.HEADER_BYTES + wanted);
+        WorkRequest request = ledger.describeMessage(Wire.HEADER_BYTES + wanted, operation.isUnawaited);
         ledger.gatherSlot(Wire.HEADER_BYTES);
         if (wanted > 0) {
             payload = memory.gather(operation, wanted, maxSges - 1, request.buffers());
             if (payload < wanted && payload < room / MIN_FRAGMENT_DIVISOR + 1) {
                 payload = wanted;
-                ledger.describeMessage(Wire.HEADER_BYTES + wanted);
+                ledger.describeMessage(Wire.HEADER_BYTES + wanted, operation.isUnawaited);
                 inSlot = wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
                 if (inSlot) {
                     memory.copyToSlot(operation, wanted);
@@ -115,7 +115,7 @@ public final class MessageFramer extends HeadedFramer {
         }
         frames.writeMessageHeader(
                 type, operation.remainingBytes, payload < operation.remainingBytes || operation.next != null);
-        boolean isDone = ledger.isDoneWhenPosted(inSlot);
+        boolean isDone = ledger.isDoneWhenPosted(inSlot, operation.isUnawaited);
         if (!frames.postMessage(endpoint, isDone ? null : operation)) {
             return Obstacle.SLOT;
         }

@@ -84,14 +84,16 @@ final class PackedFrames {
      */
     Obstacle post(Endpoint endpoint, Operation first, int count) {
         int bytes = 0;
+        boolean areUnawaited = true;
         Operation behind = first;
         for (int i = 0; i < count && behind != null; i++) {
             bytes += behind.totalBytes;
+            areUnawaited &= behind.isUnawaited;
             behind = behind.next;
         }
         int payload = count * Wire.PACKED_LENGTH_BYTES + bytes;
         boolean isInSlot = payload <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
-        ledger.describeMessage(Wire.HEADER_BYTES + payload);
+        ledger.describeMessage(Wire.HEADER_BYTES + payload, areUnawaited);
         ByteBuf target;
         int start = 0;
         if (isInSlot) {
@@ -121,7 +123,7 @@ final class PackedFrames {
         if (isDone) {
             ledger.dropStaged();
         } else {
-            isDone = ledger.isDoneWhenPosted(isInSlot);
+            isDone = ledger.isDoneWhenPosted(isInSlot, areUnawaited);
             frames.writeMessageHeader(Wire.PACKED, count, behind != null);
             if (!frames.postMessage(endpoint, isDone ? null : first)) {
                 return Obstacle.SLOT;

@@ -49,7 +49,7 @@ public final class RawFramer extends Framer {
                 return Obstacle.MEMORY;
             }
         }
-        boolean isDone = ledger.isDoneWhenPosted(false);
+        boolean isDone = ledger.isDoneWhenPosted(false, false);
         if (!frames.postRaw(endpoint, isDone ? null : operation)) {
             return Obstacle.SLOT;
         }

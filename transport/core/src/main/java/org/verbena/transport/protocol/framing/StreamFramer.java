@@ -96,19 +96,19 @@ public final class StreamFramer extends HeadedFramer {
         ByteBuf copy = null;
         int copyIndex = 0;
         if (!inSlot && (single || wanted > COALESCED_BYTES)) {
-            ledger.describeMessage(Wire.HEADER_BYTES + wanted);
+            ledger.describeMessage(Wire.HEADER_BYTES + wanted, false);
             ledger.gatherSlot(Wire.HEADER_BYTES);
             payload = gatherSegment(first, wanted);
         }
         if (inSlot) {
-            ledger.describeMessage(Wire.HEADER_BYTES + wanted);
+            ledger.describeMessage(Wire.HEADER_BYTES + wanted, false);
             copy = ledger.slots();
             copyIndex = ledger.slotOffset() + Wire.HEADER_BYTES;
             memory.copySegment(first, copy, copyIndex, wanted);
             ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
         } else if ((!single && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
             payload = wanted;
-            ledger.describeMessage(Wire.HEADER_BYTES + wanted);
+            ledger.describeMessage(Wire.HEADER_BYTES + wanted, false);
             ledger.gatherSlot(Wire.HEADER_BYTES);
             copy = ledger.stage(endpoint, wanted);
             if (copy == null) {
@@ -122,7 +122,7 @@ public final class StreamFramer extends HeadedFramer {
         if (isDone) {
             ledger.dropStaged();
         } else {
-            isDone = ledger.isDoneWhenPosted(inSlot);
+            isDone = ledger.isDoneWhenPosted(inSlot, false);
             frames.writeMessageHeader(Wire.MESSAGE, payload, moreBehind);
             if (!frames.postMessage(endpoint, isDone ? null : first)) {
                 return Obstacle.SLOT;

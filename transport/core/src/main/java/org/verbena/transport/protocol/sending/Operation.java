@@ -71,6 +71,8 @@ public final class Operation implements Work {
     public int sendFlags;
     /** It is the end of the stream and has no bytes. */
     public boolean end;
+    /** Nobody waits for it: it is done when it is posted, if it is copied then. */
+    public boolean isUnawaited;
 
     public FlightEvents.@Nullable Rendezvous rendezvousEvent;
 
@@ -193,6 +195,7 @@ public final class Operation implements Work {
         sendOpcode = WorkRequest.Opcode.SEND;
         sendFlags = 0;
         end = false;
+        isUnawaited = false;
         rendezvousEvent = null;
         claimed = 0;
         nextPiece = 0;

@@ -253,18 +253,24 @@ public final class SendLedger {
                 : request.asSend(UNTRACKED, flags | WorkRequest.UNSIGNALLED);
     }
 
-    /** The same for a frame with bytes of messages, which is awaited unless these are done when it is posted. */
-    public WorkRequest describeMessage(long frameBytes) {
-        return describeSend(frameBytes, !completesPosted);
+    /**
+     * The same for a frame with bytes of messages, which is awaited unless these are done when it is posted.
+     *
+     * @param areUnawaited whether nobody waits for any of them
+     */
+    public WorkRequest describeMessage(long frameBytes, boolean areUnawaited) {
+        return describeSend(frameBytes, !completesPosted && !areUnawaited);
     }
 
     /**
      * Whether the messages of the work request are done when it is posted, as their bytes are copied.
      *
      * @param isInSlot whether they were copied into its slot
+     * @param areUnawaited whether nobody waits for any of them
      */
-    public boolean isDoneWhenPosted(boolean isInSlot) {
-        return completesPosted && (isInSlot || stagedCopy != null || (request.flags() & WorkRequest.INLINE) != 0);
+    public boolean isDoneWhenPosted(boolean isInSlot, boolean areUnawaited) {
+        return (completesPosted || areUnawaited)
+                && (isInSlot || stagedCopy != null || (request.flags() & WorkRequest.INLINE) != 0);
     }
 
     public int inlineFlag(long lengthBytes) {

@@ -145,6 +145,11 @@ public final class Credits {
         unanswered++;
     }
 
+    /** How many message frames were sent since the last one came from the peer. */
+    public int unanswered() {
+        return unanswered;
+    }
+
     /**
      * Whether a frame of the message class asks for more grants: it takes the last one and more has to follow, or this
      * end pushes.

@@ -174,6 +174,13 @@ final class Party implements MessageListener {
         connection.send(fill(Unpooled.buffer(Math.max(1, length)), number, 0, length), this::told, number);
     }
 
+    /** As {@link #sendHeap}, of a message that nobody awaits. */
+    void sendUnawaited(int length) {
+        int number = sent++;
+        sizes.add(length);
+        connection.sendUnawaited(fill(Unpooled.buffer(Math.max(1, length)), number, 0, length), this::told, number);
+    }
+
     /** A message that fills these buffers. */
     void sendSges(List<ByteBuf> pieces) {
         int number = sent++;

@@ -95,6 +95,30 @@ class SendCompletionTest extends SimulatedPair {
         end();
     }
 
+    /** By the short form, whatever the options say; one that is awaited makes the frame that it shares awaited. */
+    @ParameterizedTest
+    @EnumSource(Framing.class)
+    void aMessageThatNobodyAwaitsIsSentWhenPosted(Framing framing) throws Exception {
+        connectWith(OPTIONS.withFraming(framing));
+        boolean isEarly = framing == Framing.MESSAGE;
+        left.sendUnawaited(SHORT);
+        left.connection.flush();
+        assertThat(left.succeeded).isEqualTo(isEarly ? 1 : 0);
+        assertThat(flags).containsExactly(isEarly ? WorkRequest.UNSIGNALLED : 0);
+        left.sendUnawaited(1);
+        left.sendUnawaited(2);
+        left.connection.flush();
+        assertThat(left.succeeded).isEqualTo(isEarly ? 3 : 0);
+        left.sendUnawaited(1);
+        left.sendHeap(2);
+        left.connection.flush();
+        assertThat(left.succeeded).isEqualTo(isEarly ? 3 : 0);
+        assertThat(flags).last().isEqualTo(0);
+        settle();
+        assertThat(left.succeeded).isEqualTo(5);
+        end();
+    }
+
     /** What the device reports late holds nothing up: neither sending, nor closing, nor the peer's closing. */
     @ParameterizedTest
     @EnumSource(value = Framing.class, names = "RAW", mode = EnumSource.Mode.EXCLUDE)
