@@ -564,7 +564,7 @@ class LadderMoveTest {
     private static ListAppender<ILoggingEvent> listen() {
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.list = new CopyOnWriteArrayList<>(); // others add to it while the test looks
-        Logger logger = (Logger) LoggerFactory.getLogger("org.verbena.api.internal.client.Link");
+        Logger logger = (Logger) LoggerFactory.getLogger("org.verbena.api.internal.client.Links");
         log.start();
         logger.addAppender(log);
         logger.setLevel(Level.INFO);
@@ -572,7 +572,7 @@ class LadderMoveTest {
     }
 
     private static void stopListening(ListAppender<ILoggingEvent> log) {
-        Logger logger = (Logger) LoggerFactory.getLogger("org.verbena.api.internal.client.Link");
+        Logger logger = (Logger) LoggerFactory.getLogger("org.verbena.api.internal.client.Links");
         logger.setLevel(null);
         logger.detachAppender(log);
     }
