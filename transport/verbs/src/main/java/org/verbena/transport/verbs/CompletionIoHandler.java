@@ -30,7 +30,8 @@ import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
  *
  * <pre>
  * one turn:  poll -> something? handle it, poll again; a few times, and that was the turn
- *                    nothing?   spin for the budget, polling
+ *                    nothing?   spin for the budget, polling -> something? handle it, spin again; a few times, unless
+ *                                                                        there are tasks, and that was the turn
  *                               arm -> poll again, for what came in between
  *                               block on {eventfd, completion channels} -> poll
  * </pre>
@@ -185,10 +186,19 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             }
             return handled == 0 || pollsSinceSockets >= POLLS_A_TURN ? handled + pollSockets() : handled;
         }
-        long start = System.nanoTime();
-        handled = spin(context, start);
+        int total = 0;
+        long start;
+        do {
+            pollsSinceSockets++;
+            start = System.nanoTime();
+            handled = spin(context, start);
+            total += handled;
+        } while (handled > 0
+                && total < options.maxCompletionsPerTurn()
+                && pollsSinceSockets < POLLS_A_TURN
+                && context.canBlock());
         if (handled > 0 || !context.canBlock()) {
-            return pollsSinceSockets >= POLLS_A_TURN ? handled + pollSockets() : handled;
+            return pollsSinceSockets >= POLLS_A_TURN ? total + pollSockets() : total;
         }
         long sleepNanos = Long.MAX_VALUE;
         for (int i = 0; i < devices.size(); i++) {
@@ -200,7 +210,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             handled = pollSockets();
         }
         if (handled > 0) {
-            return handled;
+            return total + handled;
         }
         pollsSinceCheck = 0;
         counters.waits(start);
@@ -209,7 +219,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         if (spin.isAdaptive()) {
             spin.waited(System.nanoTime() - start);
         }
-        return poll() + pollSockets();
+        return total + poll() + pollSockets();
     }
 
     /**

@@ -1,6 +1,7 @@
 package org.verbena.transport.verbs;
 
 import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,7 +35,7 @@ abstract class LinkedPair {
         StubDevice.become(family);
         StubDevice.call("stub_link", 1);
         provider = new VerbsProvider();
-        group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        group = new MultiThreadIoEventLoopGroup(1, handlers(provider));
         IoEventLoop loop = group.next();
         RecordingListenerHandler requests = new RecordingListenerHandler(loop);
         listener = provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, requests);
@@ -45,6 +46,10 @@ abstract class LinkedPair {
         requests.awaitRequest().accept(loop, EndpointOptions.DEFAULTS, server);
         client.awaitConnected();
         server.awaitConnected();
+    }
+
+    IoHandlerFactory handlers(VerbsProvider of) {
+        return of.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS);
     }
 
     @AfterEach

@@ -45,7 +45,7 @@ class LoopTurnsTest {
     void connect() throws Exception {
         StubDevice.install();
         IoHandlerFactory real = provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS);
-        group = new MultiThreadIoEventLoopGroup(1, executor -> counting(real.newHandler(executor)));
+        group = new MultiThreadIoEventLoopGroup(1, executor -> counting(real.newHandler(executor), turns));
         IoEventLoop loop = group.next();
         handler = new RecordingEndpointHandler("endpoint", loop);
         provider.connect(loop, StubDevice.ROCE, EndpointOptions.DEFAULTS, handler);
@@ -54,7 +54,7 @@ class LoopTurnsTest {
                 endpoint -> endpoint.memoryDomain().register(Arena.global().allocate(64), Set.of(Access.LOCAL_WRITE)));
     }
 
-    private IoHandler counting(IoHandler real) {
+    static IoHandler counting(IoHandler real, AtomicInteger turns) {
         return (IoHandler) Proxy.newProxyInstance(
                 IoHandler.class.getClassLoader(), new Class<?>[] {IoHandler.class}, (proxy, method, arguments) -> {
                     if (method.getName().equals("run")) {
