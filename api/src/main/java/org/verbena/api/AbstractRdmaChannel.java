@@ -82,7 +82,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private final OutboundBridge outboundBridge = new OutboundBridge(host);
     private final InboundBridge inboundBridge = new InboundBridge(host, METADATA.defaultMaxMessagesPerRead());
     private final Runnable closeWithLoop = this::closeWithLoop0;
-    private final @Nullable Acceptance incoming;
+    private @Nullable Acceptance incoming;
 
     private volatile @Nullable String label;
 
@@ -367,8 +367,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             return;
         }
         boolean taken = loop.enter0(this, closeWithLoop, promise);
-        if (taken && incoming != null && !connection.hasBegun() && isOpen()) {
-            accept0(incoming);
+        Acceptance request = incoming;
+        if (taken && request != null && !connection.hasBegun() && isOpen()) {
+            accept0(request);
         }
     }
 
@@ -585,14 +586,16 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (state != State.CONNECTING) {
             return; // closed in the meantime
         }
-        if (incoming != null) {
-            incoming.handshakeEnded();
+        Acceptance accepted = incoming;
+        if (accepted != null) {
+            accepted.handshakeEnded();
+            incoming = null; // it holds what the provider knew of the request
         }
         invalidateLocalAddress();
         invalidateRemoteAddress();
         state = State.ACTIVE;
-        boolean wanted = incoming != null || connector.succeed0();
-        if (wanted && incoming == null && config.framing() == Framing.RAW) {
+        boolean wanted = accepted != null || connector.succeed0();
+        if (wanted && accepted == null && config.framing() == Framing.RAW) {
             pipeline().fireUserEventTriggered(new PrivateDataEvent(active.peerPrivateData()));
         }
         pipeline().fireChannelActive(); // with auto-read on, this reads
