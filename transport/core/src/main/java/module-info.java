@@ -19,6 +19,7 @@ module org.verbena.transport {
     exports org.verbena.transport.stat;
     exports org.verbena.transport.ffm to
             org.verbena.transport.shm,
+            org.verbena.transport.soft,
             org.verbena.transport.verbs;
     exports org.verbena.transport.system to
             org.verbena.doctor,

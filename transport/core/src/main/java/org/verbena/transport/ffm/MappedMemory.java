@@ -148,9 +148,35 @@ public final class MappedMemory {
      * @throws IOException the file may not be mapped like this, or the system has no more memory
      */
     public static MemorySegment mapFile(int descriptor, long lengthBytes, boolean isWritable) throws IOException {
-        long address = mapped(lengthBytes, isWritable ? PROT_READ_WRITE : PROT_READ, MAP_SHARED, descriptor);
+        long address = mapped(lengthBytes, isWritable ? PROT_READ_WRITE : PROT_READ, MAP_SHARED, descriptor, 0);
         MemorySegment mapped = MemorySegment.ofAddress(address).reinterpret(lengthBytes);
         return isWritable ? mapped : mapped.asReadOnly();
+    }
+
+    /**
+     * Maps what a descriptor has from an offset on, for reading and writing, until {@link #unmap} is called.
+     *
+     * @param descriptor of the file, or of what a driver offers like one
+     * @param offsetBytes where it begins there
+     * @param lengthBytes how much
+     * @return the memory
+     * @throws IOException it may not be mapped like this, or the system has no more memory
+     */
+    public static MemorySegment mapAt(int descriptor, long offsetBytes, long lengthBytes) throws IOException {
+        long address = mapped(lengthBytes, PROT_READ_WRITE, MAP_SHARED, descriptor, offsetBytes);
+        return MemorySegment.ofAddress(address).reinterpret(lengthBytes);
+    }
+
+    /**
+     * Maps zeroed memory until {@link #unmap} is called.
+     *
+     * @param lengthBytes how much
+     * @return memory that begins at a page
+     * @throws IOException the system has no more
+     */
+    public static MemorySegment map(long lengthBytes) throws IOException {
+        long address = mapped(lengthBytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, -1, 0);
+        return MemorySegment.ofAddress(address).reinterpret(lengthBytes);
     }
 
     /**
@@ -197,19 +223,20 @@ public final class MappedMemory {
 
     private static long mapped(Arena arena, long lengthBytes, int protection, int flags, int descriptor)
             throws IOException {
-        long address = mapped(lengthBytes, protection, flags, descriptor);
+        long address = mapped(lengthBytes, protection, flags, descriptor, 0);
         MemorySegment.ofAddress(address).reinterpret(lengthBytes, arena, MappedMemory::unmap);
         return address;
     }
 
-    private static long mapped(long lengthBytes, int protection, int flags, int descriptor) throws IOException {
+    private static long mapped(long lengthBytes, int protection, int flags, int descriptor, long offsetBytes)
+            throws IOException {
         MethodHandle mmap = Calls.MMAP;
         if (mmap == null || Calls.MUNMAP == null) {
             throw new IllegalStateException("this system has no mmap(2)");
         }
         try (Arena call = Arena.ofConfined()) {
             MemorySegment errno = Errno.newCapture(call);
-            long address = (long) mmap.invokeExact(errno, 0L, lengthBytes, protection, flags, descriptor, 0L);
+            long address = (long) mmap.invokeExact(errno, 0L, lengthBytes, protection, flags, descriptor, offsetBytes);
             if (address == MAP_FAILED) {
                 throw new ErrnoException("mmap(" + lengthBytes + " bytes)", Errno.get(errno));
             }
@@ -222,7 +249,7 @@ public final class MappedMemory {
     }
 
     /**
-     * Unmaps what {@link #mapFile(int, long, boolean)} mapped. Any access that follows, or is under way, ends the
+     * Unmaps what {@link #mapFile(int, long, boolean)}, {@link #mapAt} or {@link #map(long)} mapped. Any access that follows, or is under way, ends the
      * process: the caller has made sure that there is none.
      *
      * @param mapping as it was given
