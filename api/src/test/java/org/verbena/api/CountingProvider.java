@@ -292,6 +292,11 @@ final class CountingProvider extends DelegatingProvider {
         }
 
         @Override
+        public void push() {
+            inner.push();
+        }
+
+        @Override
         public void disconnect() {
             inner.disconnect();
         }

@@ -125,7 +125,7 @@ public final class Doctor {
             for (InetAddress address : devices.addresses()) {
                 found.accept(TrafficChecks.loopback(ProviderVerdict.VERBS, address.getHostAddress()));
             }
-            found.accept(TrafficChecks.loopback(ProviderVerdict.SOFT, LOOPBACK));
+            found.accept(TrafficChecks.software(LOOPBACK));
             Finding shm = TrafficChecks.sharedMemory(LOOPBACK);
             found.accept(provider.contains(ProviderVerdict.SHM) ? shm : shm.asWarning());
         }

@@ -90,6 +90,17 @@ final class TrafficChecks {
                 : traffic;
     }
 
+    /** The same on the software provider, with what carries its bytes. */
+    static Finding software(String host) {
+        Finding traffic = loopback(ProviderVerdict.SOFT, host);
+        return traffic.verdict() == Verdict.OK
+                ? Finding.ok(
+                        traffic.check(),
+                        traffic.evidence() + "; "
+                                + ProviderChoice.find(ProviderVerdict.SOFT).description())
+                : traffic;
+    }
+
     /** The directory of servers' sockets. */
     static Path meetingPlace() {
         String set = System.getProperty("org.verbena.shm.directory", "");

@@ -66,6 +66,7 @@ class DoctorTest {
                 .endsWith("loopback on soft, " + HOST, "loopback on shm, " + HOST);
         assertThat(named(diagnosis, "JVM").verdict()).isEqualTo(Verdict.OK);
         assertThat(named(diagnosis, "loopback on soft, " + HOST).verdict()).isEqualTo(Verdict.OK);
+        assertThat(named(diagnosis, "loopback on soft, " + HOST).evidence()).containsAnyOf("on io_uring", "on NIO");
     }
 
     @Test

@@ -133,7 +133,7 @@ class ArchitectureTest {
                 Arguments.of(VERBS, List.of()),
                 Arguments.of(CM, List.of(VERBS)),
                 Arguments.of(NATIVE, List.of(TRANSPORT, SPI, FFM, CM, VERBS)),
-                Arguments.of(SOFT, List.of(TRANSPORT, SPI, SOFTWARE)),
+                Arguments.of(SOFT, List.of(TRANSPORT, SPI, SOFTWARE, FFM)),
                 Arguments.of(SHM, List.of(TRANSPORT, SPI, SOFTWARE, SYSTEM, FFM)),
                 Arguments.of(TESTING, List.of(TRANSPORT, SPI, SOFTWARE)),
                 Arguments.of(API, CORE),

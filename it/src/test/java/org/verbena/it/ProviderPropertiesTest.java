@@ -47,6 +47,7 @@ class ProviderPropertiesTest {
     @CsvSource({
         "soft, org.verbena.soft.crc, perhaps",
         "soft, org.verbena.soft.mpaRevision, 3",
+        "soft, org.verbena.soft.io, epoll",
         "soft, org.verbena.soft.handshakeTimeoutMillis, 1e3",
         "shm, org.verbena.shm.ringBytes, 100000",
         "shm, org.verbena.shm.sharedReceiveDepth, many",

@@ -249,8 +249,8 @@ public final class MappedMemory {
     }
 
     /**
-     * Unmaps what {@link #mapFile(int, long, boolean)}, {@link #mapAt} or {@link #map(long)} mapped. Any access that follows, or is under way, ends the
-     * process: the caller has made sure that there is none.
+     * Unmaps what {@link #mapFile(int, long, boolean)}, {@link #mapAt} or {@link #map(long)} mapped. Any access that
+     * follows, or is under way, ends the process: the caller has made sure that there is none.
      *
      * @param mapping as it was given
      */

@@ -53,7 +53,7 @@ public abstract class LoopSocket implements LoopMember {
     }
 
     /** Sets the operations to wait for. */
-    public final void await(NioIoOps ops) {
+    public void await(NioIoOps ops) {
         IoRegistration now = registration;
         if (now != null && !interest.equals(ops) && now.isValid()) {
             interest = ops;

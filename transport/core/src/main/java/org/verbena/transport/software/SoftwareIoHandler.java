@@ -123,7 +123,11 @@ public abstract class SoftwareIoHandler implements IoHandler {
     @Override
     public final void initialize() {
         nio.initialize();
+        onLoopBegun();
     }
+
+    /** The loop begins: its thread is this one. */
+    protected void onLoopBegun() {}
 
     /**
      * Runs the turns that are due, the oldest first, for {@link #TURNS_NANOS} at the most, and counts what they and the
@@ -153,7 +157,7 @@ public abstract class SoftwareIoHandler implements IoHandler {
     }
 
     /** Handles what the selector finds; may block if that allows it. Releases the channels closed before. */
-    protected final int select(IoHandlerContext context) {
+    protected int select(IoHandlerContext context) {
         selects++;
         return nio.run(context);
     }
@@ -164,6 +168,7 @@ public abstract class SoftwareIoHandler implements IoHandler {
     }
 
     private void runAfterSelect(long selectsBefore, Runnable turn) {
+        onSelectorChanged();
         turns.add(() -> {
             if (selects == selectsBefore) {
                 runAfterSelect(selectsBefore, turn);
@@ -172,6 +177,9 @@ public abstract class SoftwareIoHandler implements IoHandler {
             }
         });
     }
+
+    /** Channels, or what they wait for, have changed, which takes effect when the selector selects. */
+    protected void onSelectorChanged() {}
 
     /** An endpoint has reported a completion. */
     public final void completed() {
@@ -237,13 +245,18 @@ public abstract class SoftwareIoHandler implements IoHandler {
     public final IoRegistration register(IoHandle handle) throws Exception {
         if (handle instanceof LoopMember member) {
             member.bind(this);
-            IoRegistration registration = nio.register(handle);
+            IoRegistration registration = registered(nio.register(handle));
             member.setPlace(members.size());
             members.add(member);
             watch(member.loop());
             return registration;
         }
-        return nio.register(handle);
+        return registered(nio.register(handle));
+    }
+
+    /** What the registration of a handle is called through. */
+    protected IoRegistration registered(IoRegistration made) {
+        return made;
     }
 
     /** A member is done with this loop. */

@@ -185,6 +185,12 @@ public interface Endpoint {
     void flush();
 
     /**
+     * Gives the system now what was flushed. A provider that gathers what several connections flush, for one system
+     * call, otherwise does that before its loop waits.
+     */
+    default void push() {}
+
+    /**
      * Ends the connection, or the attempt to connect. Idempotent, on any thread. Outstanding work is flushed; wait for
      * its completions first if it is to be done. {@code onDisconnected} follows.
      */

@@ -162,6 +162,16 @@ final class FpduSender {
         return batch != null && !filling;
     }
 
+    /** Whether bytes that the socket has taken are not with TCP yet. */
+    boolean isSending() {
+        return socket.isSending();
+    }
+
+    /** A number that changes with each of these times. */
+    long sends() {
+        return socket.sends();
+    }
+
     /** Bytes of the stream that the socket has taken. */
     long writtenPosition() {
         return writtenPosition;
@@ -311,7 +321,7 @@ final class FpduSender {
                     return false;
                 }
             }
-            long taken = now.write(socket.channel());
+            long taken = now.write(socket);
             if (taken < 0 && now.isUntouched()) {
                 // The stream is between two FPDUs: it can still say why it ends.
                 dropBatch();

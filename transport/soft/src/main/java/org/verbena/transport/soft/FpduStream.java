@@ -16,6 +16,7 @@ final class FpduStream {
     private final LeastRate messageRate = new LeastRate();
     private final LeastRate responseRate = new LeastRate();
     private final LeastRate sendRate = new LeastRate();
+    private final LeastRate ringRate = new LeastRate();
 
     /**
      * Created when both sides have accepted.
@@ -33,7 +34,7 @@ final class FpduStream {
     }
 
     /**
-     * What the peer owes without enough progress. Checked once a tick, for each of the four separately: progress of one
+     * What the peer owes without enough progress. Checked once a tick, for each of them separately: progress of one
      * does not excuse another.
      *
      * @param tick the loop's time
@@ -49,12 +50,13 @@ final class FpduStream {
         boolean response = responseRate.isTooSlow(
                 tick, ticks, outbound.awaitsResponse(), outbound.answers(), parser.responseBytes(), leastBytes);
         boolean send = sendRate.isTooSlow(tick, ticks, out.isBlocked(), 0, out.writtenPosition(), leastBytes);
+        boolean ring = ringRate.isTooSlow(tick, ticks, out.isSending(), out.sends(), 0, leastBytes);
         if (segment || message) {
             return "the rest of a message";
         }
         if (response) {
             return "the response to a read or atomic";
         }
-        return send ? "room to send" : null;
+        return send || ring ? "room to send" : null;
     }
 }

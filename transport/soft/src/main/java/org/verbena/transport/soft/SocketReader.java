@@ -1,8 +1,10 @@
 package org.verbena.transport.soft;
 
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.soft.uring.Ring;
 
 /**
  * Reads a connection's socket for its parser: into the loop's buffer, or large payload straight into registered memory.
@@ -93,7 +95,7 @@ final class SocketReader {
         receivedBytes += count;
         int end = buffer.position();
         carryBytes = 0;
-        feed(buffer, end);
+        parse(buffer, io.readSegment(), 0, end);
         return count;
     }
 
@@ -122,14 +124,43 @@ final class SocketReader {
             return (int) count;
         }
         receivedBytes += count;
-        feed(buffer, (int) Math.max(0, count - roomBytes));
+        parse(buffer, io.readSegment(), 0, (int) Math.max(0, count - roomBytes));
         return (int) count;
     }
 
-    private void feed(ByteBuffer buffer, int end) {
+    /**
+     * Lets the parser handle what a ring has received, where it lies.
+     *
+     * @param buffer with the bytes, big-endian
+     * @param segment the same memory
+     * @param from where they begin; {@link Ring#HEADROOM_BYTES} are free in front
+     * @param count how many
+     */
+    void feed(ByteBuffer buffer, MemorySegment segment, int from, int count) {
+        receivedBytes += count;
+        int before = carryBytes;
+        byte[] kept = carry;
+        carryBytes = 0;
+        if (before == 0 || kept == null) {
+            parse(buffer, segment, from, from + count);
+        } else if (before <= Ring.HEADROOM_BYTES) {
+            buffer.put(from - before, kept, 0, before);
+            parse(buffer, segment, from - before, from + count);
+        } else {
+            ByteBuffer whole = io.readBuffer().clear().put(kept, 0, before).put(before, buffer, from, count);
+            parse(whole, io.readSegment(), 0, before + count);
+        }
+    }
+
+    /** Whether long payload comes, or is likely to, which should not be received into buffers. */
+    boolean wantsDirect() {
+        return parser.directBytes() >= DIRECT_BYTES || parser.expectsPayloadOf(DIRECT_BYTES);
+    }
+
+    private void parse(ByteBuffer buffer, MemorySegment segment, int at, int end) {
         // From here on the limit is for the buffer's own checks.
         buffer.clear();
-        int from = parser.parse(buffer, io.readSegment(), 0, end);
+        int from = parser.parse(buffer, segment, at, end);
         int left = end - from;
         if (left > 0 && sink.isOpen()) {
             byte[] keeping = carry;

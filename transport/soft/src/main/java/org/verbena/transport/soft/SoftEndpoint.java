@@ -3,6 +3,7 @@ package org.verbena.transport.soft;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.IoEventLoop;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
@@ -225,7 +226,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
     }
 
     /** Both sides have accepted. */
-    FpduStream startStream(SoftSocket with, boolean crc, int outboundDepth, int inboundDepth) {
+    FpduStream startStream(SoftSocket with, boolean crc, int outboundDepth, int inboundDepth) throws IOException {
         OutboundReads outbound = new OutboundReads(sendRing, outboundDepth);
         InboundReads inbound = new InboundReads(inboundDepth);
         FpduParser parser = new FpduParser(
@@ -242,6 +243,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
                 parser,
                 new SocketReader(with, parser, this));
         stream = made;
+        with.enterRing();
         return made;
     }
 
@@ -284,11 +286,22 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         }
     }
 
+    @Override
+    public void push() {
+        SoftSocket now = socket;
+        if (now != null) {
+            now.push();
+        }
+    }
+
     private void pumpNow() {
         try {
-            FpduSender out = requireStream().out;
-            if (out.pump()) {
+            FpduStream now = requireStream();
+            if (now.out.pump()) {
                 scheduleTurn();
+            }
+            if (now.in.wantsDirect()) { // a read was requested
+                requireSocket().readDirectly();
             }
         } catch (IOException e) {
             end.reset();
@@ -351,7 +364,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
     }
 
     private void read() {
-        if (isInTurn() || !isOpen()) {
+        if (isInTurn() || !isOpen() || !requireSocket().mayRead()) {
             return;
         }
         beginTurn();
@@ -362,11 +375,44 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
                 receive(now.in);
             }
         } catch (IOException e) {
-            end.reset();
-            fail(
-                    isComingUp()
-                            ? new ConnectionException("setting up with " + remoteAddress + ": " + e.getMessage(), e)
-                            : new ConnectionException.Lost("reading from " + remoteAddress + ": " + e.getMessage(), e));
+            readingFailed(e);
+        }
+        leaveTurn();
+    }
+
+    private void readingFailed(IOException e) {
+        end.reset();
+        fail(
+                isComingUp()
+                        ? new ConnectionException("setting up with " + remoteAddress + ": " + e.getMessage(), e)
+                        : new ConnectionException.Lost("reading from " + remoteAddress + ": " + e.getMessage(), e));
+    }
+
+    @Override
+    public void onReceived(ByteBuffer buffer, MemorySegment segment, int from, int bytes) {
+        if (!isOpen()) {
+            return;
+        }
+        beginTurn();
+        reports.reportSends();
+        SocketReader in = requireStream().in;
+        in.feed(buffer, segment, from, bytes);
+        if (in.wantsDirect()) {
+            requireSocket().readDirectly();
+        }
+        leaveTurn();
+    }
+
+    @Override
+    public void onEnded(@Nullable IOException cause) {
+        if (!isOpen()) {
+            return;
+        }
+        beginTurn();
+        if (cause == null) {
+            onPeerEnded(requireStream().in);
+        } else {
+            readingFailed(cause);
         }
         leaveTurn();
     }
@@ -393,6 +439,9 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
             turnBytes += bytes;
         } while (turnBytes < TURN_BYTES && isOpen() && in.hasMore());
         readsMuch = turnBytes >= MUCH_BYTES;
+        if (turnBytes < SocketReader.DIRECT_BYTES && !in.wantsDirect()) {
+            requireSocket().receiveByRing();
+        }
     }
 
     private void onPeerEnded(SocketReader in) {

@@ -2,20 +2,57 @@ package org.verbena.transport.soft;
 
 import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.IoOps;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.nio.channels.Selector;
 import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.soft.uring.RingLoop;
+import org.verbena.transport.soft.uring.SocketIo;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.PollCounters;
 
 /**
- * What the connections of one loop share besides: the buffer that sockets are read into, and the batches that they are
- * written from. Not thread-safe; confined to the loop's thread.
+ * What the connections of one loop share besides: the buffer that sockets are read into, the batches that they are
+ * written from, and the ring that carries their streams, if there is one. With a ring, that is what the loop waits in,
+ * and the selector never blocks. Not thread-safe; confined to the loop's thread.
  */
 final class SoftIoHandler extends SoftwareIoHandler {
+    private static final Logger LOG = LoggerFactory.getLogger(SoftIoHandler.class);
+
+    /** How long a loop whose ring fails pauses, so that it neither ends nor fills the log. */
+    private static final long REST_MILLIS = 1000;
+
+    /** Never to block. */
+    private static final IoHandlerContext SELECT_NOW = new IoHandlerContext() {
+        @Override
+        public boolean canBlock() {
+            return false;
+        }
+
+        @Override
+        public long delayNanos(long currentTimeNanos) {
+            return 0;
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return -1;
+        }
+    };
+
     /** The most that one read of a socket takes, and so what one connection may do before others have their turn. */
     static final int READ_BYTES = 256 * 1024;
 
@@ -24,6 +61,7 @@ final class SoftIoHandler extends SoftwareIoHandler {
 
     private final SoftOptions options;
     private final TurnContext turnContext = new TurnContext();
+    private final @Nullable RingLoop ring;
     private final ArrayDeque<TxBatch> idleBatches = new ArrayDeque<>();
     /** Batches that connections keep which have not flushed them. */
     private int filling;
@@ -42,8 +80,160 @@ final class SoftIoHandler extends SoftwareIoHandler {
      */
     SoftIoHandler(
             IoHandler nio, long spinNanos, SoftOptions options, SoftwareDomain domain, PollCounters.Loop counters) {
+        this(nio, null, spinNanos, options, domain, counters);
+    }
+
+    private SoftIoHandler(
+            IoHandler nio,
+            @Nullable Selector selector,
+            long spinNanos,
+            SoftOptions options,
+            SoftwareDomain domain,
+            PollCounters.Loop counters) {
         super(nio, spinNanos, domain, counters, options.sharedReceiveDepth(), options.stallTimeoutMillis());
         this.options = options;
+        ring = selector == null ? null : newRing(selector);
+    }
+
+    private @Nullable RingLoop newRing(Selector selector) {
+        try {
+            return SocketIo.newLoop(selector, () -> super.select(SELECT_NOW));
+        } catch (IOException e) {
+            if (options.io() == SoftOptions.Io.IO_URING) {
+                throw new UncheckedIOException("a loop gets no ring", e);
+            }
+            LOG.warn("a loop gets no ring, and uses NIO", e);
+            return null;
+        }
+    }
+
+    /**
+     * A factory of handlers with rings.
+     *
+     * @param spinNanos as above
+     * @param options of the provider
+     * @param domain of the provider
+     * @param counters of all loops
+     * @return for Netty's group
+     */
+    static IoHandlerFactory withRings(
+            long spinNanos, SoftOptions options, SoftwareDomain domain, PollCounters counters) {
+        return new IoHandlerFactory() {
+            @Override
+            public IoHandler newHandler(ThreadAwareExecutor executor) {
+                OneSelector selectors = new OneSelector();
+                IoHandler nio = NioIoHandler.newFactory(selectors).newHandler(executor);
+                PollCounters.Loop ofLoop = counters.newLoop();
+                try {
+                    return new SoftIoHandler(nio, selectors.opened(), spinNanos, options, domain, ofLoop);
+                } catch (RuntimeException | Error e) {
+                    ofLoop.close();
+                    nio.destroy();
+                    throw e;
+                }
+            }
+
+            // A ring belongs to one thread.
+            @Override
+            public boolean isChangingThreadSupported() {
+                return false;
+            }
+        };
+    }
+
+    /** The ring that carries the streams of this loop; null if it has none. */
+    @Nullable RingLoop ring() {
+        return ring;
+    }
+
+    @Override
+    protected void onLoopBegun() {
+        if (ring != null) {
+            ring.start();
+        }
+    }
+
+    @Override
+    protected int select(IoHandlerContext context) {
+        if (ring == null) {
+            return super.select(context);
+        }
+        try {
+            return ring.turn(context);
+        } catch (UncheckedIOException failure) {
+            // Netty ends a loop whose handler throws, and with it all its connections.
+            LOG.error("the ring of {} failed", Thread.currentThread().getName(), failure);
+            try {
+                TimeUnit.MILLISECONDS.sleep(REST_MILLIS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return 0;
+        }
+    }
+
+    @Override
+    protected void onSelectorChanged() {
+        if (ring != null) {
+            ring.selectorChanged();
+        }
+    }
+
+    @Override
+    protected IoRegistration registered(IoRegistration made) {
+        if (ring == null) {
+            return made;
+        }
+        onSelectorChanged();
+        return new Registration(made);
+    }
+
+    @Override
+    public void wakeup() {
+        if (ring == null) {
+            super.wakeup();
+        } else {
+            ring.wakeup();
+        }
+    }
+
+    @Override
+    protected void onLoopEnded() {
+        if (ring != null) {
+            ring.close();
+        }
+    }
+
+    /** A registration with the selector, whose changes take effect when it selects. */
+    private final class Registration implements IoRegistration {
+        private final IoRegistration with;
+
+        Registration(IoRegistration with) {
+            this.with = with;
+        }
+
+        @SuppressWarnings("TypeParameterUnusedInFormals") // Netty's
+        @Override
+        public <T> T attachment() {
+            return with.attachment();
+        }
+
+        @Override
+        public long submit(IoOps ops) {
+            onSelectorChanged();
+            return with.submit(ops);
+        }
+
+        @Override
+        public boolean isValid() {
+            return with.isValid();
+        }
+
+        @Override
+        public boolean cancel() {
+            onSelectorChanged();
+            return with.cancel();
+        }
     }
 
     @Override

@@ -29,6 +29,7 @@ import org.verbena.transport.spi.OptionProperties;
  * @param maxFpduBytes the largest FPDU to send, 128 to 65540; 0 for the largest possible to this provider, and one TCP
  *     segment to others
  * @param sharedReceiveDepth the depth of a loop's shared receive queue, 1 to 2^20
+ * @param io what carries the bytes of connections that are set up
  */
 public record SoftOptions(
         boolean crc,
@@ -41,11 +42,22 @@ public record SoftOptions(
         int stallTimeoutMillis,
         int leastBytesPerSecond,
         int maxFpduBytes,
-        int sharedReceiveDepth) {
+        int sharedReceiveDepth,
+        Io io) {
+
+    /** How a loop reads and writes the sockets of its connections. */
+    public enum Io {
+        /** Netty's NIO: a system call for each read and each write. The default. */
+        NIO,
+        /** io_uring where it works, otherwise NIO; {@link SoftProvider#description()} says which, and why. */
+        AUTO,
+        /** Linux's io_uring, for all connections in one system call; the provider is unavailable where it fails. */
+        IO_URING
+    }
 
     /**
      * No CRC unless the peer requests it, revision 2, 5 s for the handshake, 4096 handshakes at once, 30 s without
-     * progress, 4096 shared receives.
+     * progress, 4096 shared receives, NIO.
      */
     public static final SoftOptions DEFAULTS = of(new Values());
 
@@ -95,7 +107,21 @@ public record SoftOptions(
             o.leastBytesPerSecond = OptionProperties.number(PREFIX + "leastBytesPerSecond", o.leastBytesPerSecond);
             o.maxFpduBytes = OptionProperties.number(PREFIX + "maxFpduBytes", o.maxFpduBytes);
             o.sharedReceiveDepth = OptionProperties.number(PREFIX + "sharedReceiveDepth", o.sharedReceiveDepth);
+            o.io = ioOfProperty(o.io);
         });
+    }
+
+    private static Io ioOfProperty(Io otherwise) {
+        String value = System.getProperty(PREFIX + "io");
+        if (value == null) {
+            return otherwise;
+        }
+        return switch (value) {
+            case "auto" -> Io.AUTO;
+            case "nio" -> Io.NIO;
+            case "io_uring" -> Io.IO_URING;
+            default -> throw new IllegalArgumentException(PREFIX + "io is '" + value + "'; give nio, io_uring or auto");
+        };
     }
 
     /**
@@ -118,6 +144,7 @@ public record SoftOptions(
         values.leastBytesPerSecond = leastBytesPerSecond;
         values.maxFpduBytes = maxFpduBytes;
         values.sharedReceiveDepth = sharedReceiveDepth;
+        values.io = io;
         change.accept(values);
         return of(values);
     }
@@ -134,7 +161,8 @@ public record SoftOptions(
                 values.stallTimeoutMillis,
                 values.leastBytesPerSecond,
                 values.maxFpduBytes,
-                values.sharedReceiveDepth);
+                values.sharedReceiveDepth,
+                values.io);
     }
 
     /** Fields that have the components' names, and the defaults. */
@@ -151,6 +179,7 @@ public record SoftOptions(
         public int leastBytesPerSecond = 1024;
         public int maxFpduBytes = 0;
         public int sharedReceiveDepth = 4096;
+        public Io io = Io.NIO;
 
         private Values() {}
     }

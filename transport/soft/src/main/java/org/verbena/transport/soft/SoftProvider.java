@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.soft.uring.SocketIo;
 import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -69,7 +70,27 @@ public final class SoftProvider implements RdmaProvider {
 
     @Override
     public @Nullable Throwable unavailabilityCause() {
-        return SoftwareIoHandler.unavailabilityCause();
+        Throwable cause = SoftwareIoHandler.unavailabilityCause();
+        if (cause == null && options.io() == SoftOptions.Io.IO_URING && SocketIo.unavailabilityCause() != null) {
+            return new UnsupportedOperationException(
+                    "org.verbena.soft.io is io_uring: " + SocketIo.unavailabilityCause());
+        }
+        return cause;
+    }
+
+    private boolean hasRings() {
+        return options.io() != SoftOptions.Io.NIO
+                && SoftwareIoHandler.unavailabilityCause() == null
+                && SocketIo.unavailabilityCause() == null;
+    }
+
+    private String io() {
+        if (hasRings()) {
+            return ", on io_uring";
+        }
+        return options.io() == SoftOptions.Io.NIO || SoftwareIoHandler.unavailabilityCause() != null
+                ? ", on NIO"
+                : ", on NIO (io_uring: " + SocketIo.unavailabilityCause() + ")";
     }
 
     @Override
@@ -79,7 +100,7 @@ public final class SoftProvider implements RdmaProvider {
 
     @Override
     public String description() {
-        return "iWARP over TCP in Java, any network interface" + (options.crc() ? ", with CRC32C" : "");
+        return "iWARP over TCP in Java, any network interface" + (options.crc() ? ", with CRC32C" : "") + io();
     }
 
     /**
@@ -99,7 +120,7 @@ public final class SoftProvider implements RdmaProvider {
     /**
      * {@inheritDoc}
      *
-     * <p>Only the options {@code spinNanos} and {@code sharedReceiveDepth} apply; a poll is one system call here.
+     * <p>Only the options {@code spinNanos} and {@code sharedReceiveDepth} apply; with NIO a poll is a system call.
      */
     @Override
     public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions loopOptions) {
@@ -107,6 +128,13 @@ public final class SoftProvider implements RdmaProvider {
         SoftOptions ofLoop = depth == CompletionLoopOptions.PROVIDER_DEFAULT
                 ? options
                 : options.with(o -> o.sharedReceiveDepth = depth);
+        Throwable cause = unavailabilityCause();
+        if (cause != null) {
+            throw new IllegalStateException(cause.getMessage(), cause);
+        }
+        if (hasRings()) {
+            return SoftIoHandler.withRings(loopOptions.spinNanos(), ofLoop, context.domain(), pollCounters);
+        }
         return SoftwareIoHandler.factory(nio ->
                 new SoftIoHandler(nio, loopOptions.spinNanos(), ofLoop, context.domain(), pollCounters.newLoop()));
     }

@@ -199,7 +199,7 @@ final class SoftSetup {
         return true;
     }
 
-    private void onReply(SoftSocket socket, MpaFrame reply) {
+    private void onReply(SoftSocket socket, MpaFrame reply) throws IOException {
         if (reply.rejected()) {
             endpoint.fail(new ConnectionException.Rejected(
                     "connecting to " + remoteAddress + ": the peer rejected the connection"

@@ -7,6 +7,7 @@ import io.netty.channel.nio.NioIoEvent;
 import io.netty.channel.nio.NioIoOps;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
@@ -14,6 +15,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.soft.uring.RingLoop;
+import org.verbena.transport.soft.uring.RingStream;
 import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.SoftwareIoHandler;
 
@@ -32,6 +35,9 @@ final class SoftSocket extends LoopSocket {
     private Owner owner;
     private @Nullable ScheduledFuture<?> limit;
 
+    /** Its place on the loop's ring, once the connection is set up, if the loop has one. */
+    private @Nullable RingStream ring;
+
     /**
      * Wraps a channel; {@link #register()} follows.
      *
@@ -48,6 +54,23 @@ final class SoftSocket extends LoopSocket {
     interface Owner {
         /** Bytes, or the end, can be read. */
         void onReadable();
+
+        /**
+         * Bytes have come by the loop's ring.
+         *
+         * @param buffer with the bytes, big-endian; valid during the call, and so is what is in front of them
+         * @param segment the same memory
+         * @param from where they begin
+         * @param bytes how many
+         */
+        default void onReceived(ByteBuffer buffer, MemorySegment segment, int from, int bytes) {}
+
+        /**
+         * Nothing more comes by the loop's ring.
+         *
+         * @param cause null if the peer has ended the stream
+         */
+        default void onEnded(@Nullable IOException cause) {}
 
         /** It can be written again, or is connected. */
         void onWritable();
@@ -80,8 +103,132 @@ final class SoftSocket extends LoopSocket {
         owner = next;
     }
 
+    /**
+     * The setup is over: from now on the loop's ring carries the stream, if it has one.
+     *
+     * @throws IOException it cannot, and nothing else may
+     */
+    void enterRing() throws IOException {
+        RingLoop loopRing = io().ring();
+        if (loopRing == null) {
+            return;
+        }
+        try {
+            RingStream made = loopRing.add(channel(), new RingEvents());
+            super.await(NioIoOps.NONE);
+            ring = made;
+            made.receive();
+        } catch (IOException e) {
+            if (io().options().io() == SoftOptions.Io.IO_URING) {
+                throw e;
+            }
+            LOG.warn("{} stays with NIO", this, e);
+        }
+    }
+
+    @Override
+    public void await(NioIoOps ops) {
+        RingStream now = ring;
+        if (now == null) {
+            super.await(ops);
+        } else {
+            now.awaitWritable(NioIoOps.WRITE.isIncludedIn(ops.value()));
+        }
+    }
+
+    /** Has the owner read the channel, until it says otherwise: for long payload. */
+    void readDirectly() {
+        RingStream now = ring;
+        if (now != null) {
+            now.readDirectly();
+        }
+    }
+
+    /** Whether the owner may read the channel now: what the ring has received comes before. */
+    boolean mayRead() {
+        RingStream now = ring;
+        return now == null || now.mayRead();
+    }
+
+    /** The opposite of {@link #readDirectly()}. */
+    void receiveByRing() {
+        RingStream now = ring;
+        if (now != null && now.isDirect()) {
+            now.receive();
+        }
+    }
+
+    /** Gives the kernel now what was written. */
+    void push() {
+        RingStream now = ring;
+        if (now != null) {
+            now.push();
+        }
+    }
+
+    /** Whether bytes that were written are not with TCP yet. */
+    boolean isSending() {
+        RingStream now = ring;
+        return now != null && now.isSending();
+    }
+
+    /** A number that changes with each of these times. */
+    long sends() {
+        RingStream now = ring;
+        return now == null ? 0 : now.sends();
+    }
+
+    /**
+     * Writes what there is room for.
+     *
+     * @param pieces what to write, in order
+     * @param first of them
+     * @param count of them
+     * @return bytes taken; what the ring has taken is sent, or the connection ends
+     * @throws IOException the connection is broken
+     */
+    long write(ByteBuffer[] pieces, int first, int count) throws IOException {
+        RingStream now = ring;
+        long taken = now == null ? -1 : now.write(pieces, first, count);
+        if (taken >= 0) {
+            return taken;
+        }
+        return count == 1 ? channel().write(pieces[first]) : channel().write(pieces, first, count);
+    }
+
+    /** Events of the ring, for whoever owns the socket then. */
+    private final class RingEvents implements RingStream.Owner {
+        @Override
+        public void onReceived(ByteBuffer buffer, MemorySegment segment, int from, int bytes) {
+            owner.onReceived(buffer, segment, from, bytes);
+        }
+
+        @Override
+        public void onEnded(@Nullable IOException cause) {
+            owner.onEnded(cause);
+        }
+
+        @Override
+        public void onReadable() {
+            owner.onReadable();
+        }
+
+        @Override
+        public void onWritable() {
+            owner.onWritable();
+        }
+
+        @Override
+        public void onFailure(Throwable cause) {
+            owner.onFailure(cause);
+        }
+    }
+
     @Override
     public void handle(IoRegistration from, IoEvent event) {
+        if (ring != null) {
+            return; // found before the ring had it
+        }
         int ready = ((NioIoEvent) event).ops().value();
         try {
             if ((ready & (NioIoOps.WRITE.value() | NioIoOps.CONNECT.value())) != 0) {
@@ -112,6 +259,10 @@ final class SoftSocket extends LoopSocket {
 
     @Override
     protected void onClosing() {
+        RingStream now = ring;
+        if (now != null) {
+            now.close();
+        }
         ScheduledFuture<?> waiting = limit;
         if (waiting != null) {
             waiting.cancel(false);
@@ -153,6 +304,10 @@ final class SoftSocket extends LoopSocket {
         void begin() {
             owner = this;
             if (loop().isShuttingDown()) {
+                RingStream now = ring;
+                if (now != null) {
+                    now.settle();
+                }
                 send();
                 closeNow();
                 return;
@@ -168,12 +323,16 @@ final class SoftSocket extends LoopSocket {
             try {
                 ByteBuffer left = rest;
                 if (left != null) {
-                    channel().write(left);
+                    write(new ByteBuffer[] {left}, 0, 1);
                     if (left.hasRemaining()) {
                         await(NioIoOps.READ_AND_WRITE);
                         return;
                     }
                     rest = null;
+                }
+                if (isSending()) {
+                    await(NioIoOps.READ_AND_WRITE);
+                    return;
                 }
                 await(NioIoOps.READ);
                 channel().shutdownOutput();
@@ -200,6 +359,11 @@ final class SoftSocket extends LoopSocket {
         @Override
         public void onWritable() {
             send();
+        }
+
+        @Override
+        public void onEnded(@Nullable IOException cause) {
+            closeNow();
         }
 
         @Override

@@ -4,7 +4,6 @@ import io.netty.buffer.ByteBuf;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.RegionView;
@@ -205,11 +204,11 @@ final class TxBatch {
     /**
      * Gives what is left to the socket.
      *
-     * @param channel non-blocking
+     * @param socket of the connection
      * @return bytes taken; -1 if a guarded region is gone, and the stream with it
      * @throws IOException the connection is broken
      */
-    long write(SocketChannel channel) throws IOException {
+    long write(SoftSocket socket) throws IOException {
         closeSpan();
         int entered = 0;
         try {
@@ -220,9 +219,7 @@ final class TxBatch {
                 }
                 entered++;
             }
-            long taken = firstUnwritten == pieceCount - 1
-                    ? channel.write(pieces[firstUnwritten])
-                    : channel.write(pieces, firstUnwritten, pieceCount - firstUnwritten);
+            long taken = socket.write(pieces, firstUnwritten, pieceCount - firstUnwritten);
             writtenBytes += taken;
             while (firstUnwritten < pieceCount && !pieces[firstUnwritten].hasRemaining()) {
                 firstUnwritten++;

@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.soft.uring.RingLoop;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
@@ -105,6 +106,11 @@ final class SoftFixture implements AutoCloseable {
     /** What the loop throws when it is next to schedule something, as it does when a class cannot be loaded. */
     void throwAtNextSchedule(Error error) {
         scheduleError.set(error);
+    }
+
+    /** The ring of the loop; null if it has none. */
+    @Nullable RingLoop ring() {
+        return io.ring();
     }
 
     /** A quarter of the stall timeout passes. */

@@ -373,6 +373,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             postNow(true);
         }
         settle(true);
+        Endpoint current = parts.peer.endpoint();
+        if (current != null) {
+            current.push();
+        }
     }
 
     /** Posts what can go, without reporting anything. */
