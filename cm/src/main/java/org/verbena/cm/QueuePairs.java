@@ -9,6 +9,7 @@ import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Siw;
 
@@ -47,7 +48,7 @@ final class QueuePairs {
                         (extension == null ? "rdma_create_qp(" : "rdma_create_qp_ex(") + options.type() + ", "
                                 + options.capabilities() + (extension == null ? "" : ", " + extension) + ")",
                         code,
-                        Siw.remark(domain.context().queryDevice().vendorId(), code));
+                        Siw.remark(domain.context().driverFamily() == DriverFamily.SOFT_IWARP, code));
             }
             try {
                 QueuePairOptions granted = options.granted(attributes);

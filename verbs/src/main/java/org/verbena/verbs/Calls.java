@@ -2,6 +2,7 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.FileDescriptors;
 import org.verbena.verbs.ffm.Siw;
@@ -55,7 +56,7 @@ final class Calls {
         try {
             return create(function, arguments, creation);
         } catch (VerbsException refused) {
-            String remark = Siw.remark(context.queryDevice().vendorId(), refused.errno());
+            String remark = Siw.remark(context.driverFamily() == DriverFamily.SOFT_IWARP, refused.errno());
             if (remark.isEmpty()) {
                 throw refused;
             }

@@ -44,11 +44,11 @@ public final class Siw {
     /**
      * What to add to the message of a refused queue.
      *
-     * @param vendorId of the device
+     * @param isSiw whether the device is one of soft iWARP
      * @param errno what seems to have been answered
      * @return a sentence; empty for other devices, and where the kernel's answer is its own
      */
-    public static String remark(int vendorId, int errno) {
-        return !is(vendorId) || errno == Errno.EOPNOTSUPP || errno == Errno.ENOMEM ? "" : REMARK;
+    public static String remark(boolean isSiw, int errno) {
+        return !isSiw || errno == Errno.EOPNOTSUPP || errno == Errno.ENOMEM ? "" : REMARK;
     }
 }
