@@ -61,9 +61,13 @@ class StubContractTest extends ProviderContract {
         return !Families.isIwarp();
     }
 
+    /**
+     * On cxgb4 an inline write is the last of its chain, so that it is signalled, and libcxgb4 keeps a completion that
+     * has come when it flushes (cq.c, c4iw_flush_hw_cq).
+     */
     @Override
     protected boolean namesWhatFailed() {
-        return !Families.flushesWhatWasDone();
+        return !Families.flushesWhatWasDone() || family.startsWith("cxgb4");
     }
 
     @Override
@@ -71,6 +75,7 @@ class StubContractTest extends ProviderContract {
         return switch (family) {
             case "x722" -> 48;
             case "hns" -> 32;
+            case "mana-rc" -> 0;
             default -> super.leastInlineBytes();
         };
     }
