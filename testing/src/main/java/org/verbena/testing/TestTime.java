@@ -65,7 +65,7 @@ public final class TestTime {
     private static final long LOOK_NANOS = TimeUnit.MICROSECONDS.toNanos(20);
 
     /** One thread that was seen waiting may have been woken by another that was looked at after it. */
-    private static final int LOOKS = 2;
+    private static final int LOOKS = 3;
 
     /** How often to look whether a wait is over for which no time need pass. */
     private static final long LOOK_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -227,6 +227,9 @@ public final class TestTime {
             before = stirrings;
         }
         for (int look = 0; look < LOOKS; look++) {
+            if (look > 0) {
+                LockSupport.parkNanos(LOOK_NANOS); // who is just being woken, runs by the next look
+            }
             if (!allWait()) {
                 return false;
             }

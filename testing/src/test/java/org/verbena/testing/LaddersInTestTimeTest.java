@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
@@ -21,9 +22,11 @@ import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 
 /** A ladder of two rungs: the better one reaches another server than it should, which may be silent. */
+@Timeout(240)
 class LaddersInTestTimeTest extends InTestTime {
     private static final String BETTER = "better";
     private static final Duration HEDGE = Duration.ofSeconds(2);
@@ -88,7 +91,7 @@ class LaddersInTestTimeTest extends InTestTime {
         time.advance(HEDGE.minusNanos(1));
         assertThat(connecting).isNotDone();
         time.advance(Duration.ofNanos(1));
-        try (RdmaClient client = connecting.join()) {
+        try (RdmaClient client = Patience.await("the client", connecting)) {
             LadderResult result = ladder(client);
             assertThat(result.rung()).isEqualTo(InProcessProvider.NAME);
             assertThat(result.attempts())
@@ -120,7 +123,7 @@ class LaddersInTestTimeTest extends InTestTime {
     private RdmaClient climbAtOnce() {
         CompletableFuture<RdmaClient> connecting = climb(Duration.ofMinutes(1));
         time.settle();
-        return connecting.join();
+        return Patience.await("the client", connecting);
     }
 
     /** What the first rung has used up is gone. */
@@ -141,7 +144,7 @@ class LaddersInTestTimeTest extends InTestTime {
         better.silence(Direction.TO_CLIENT);
         CompletableFuture<RdmaClient> connecting = climb(Duration.ofMinutes(1));
         time.advance(HEDGE);
-        connecting.join().close();
+        Patience.await("the client", connecting).close();
         better.resume(Direction.TO_CLIENT);
         try (RdmaEventLoopGroup others = new RdmaEventLoopGroup(
                         new ProviderSet(
