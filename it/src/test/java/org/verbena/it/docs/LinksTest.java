@@ -56,7 +56,7 @@ class LinksTest {
     private static List<Path> pages() throws IOException {
         Path root = SnippetsTest.root();
         List<Path> pages = new ArrayList<>();
-        for (String folder : List.of("", "docs", "bench", "it/lab")) {
+        for (String folder : List.of("", "docs", "docs/decisions", "bench", "bench/results", "it/lab")) {
             try (Stream<Path> files = Files.list(root.resolve(folder))) {
                 files.filter(file -> file.toString().endsWith(".md")).forEach(pages::add);
             }
