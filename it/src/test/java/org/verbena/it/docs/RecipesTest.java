@@ -12,7 +12,6 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -24,16 +23,14 @@ import org.verbena.testing.InProcessProvider;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** The recipes of docs/guide.md run as they stand there, and print what the page says. */
+/** The recipes of docs/recipes.md run as they stand there, and print what the page says. */
 @Timeout(120)
 class RecipesTest {
-    private static final Pattern RECIPES = Pattern.compile("\n## Recipes\n(.*?)\n## ", Pattern.DOTALL);
     private static final Pattern RECIPE = Pattern.compile(
-            "\n### ([^\n]+)\n(?:(?!\n### ).)*?```java\n(.*?)```\n+[^\n]*prints:\n\n((?:    [^\n]+\n)+)",
-            Pattern.DOTALL);
+            "\n## ([^\n]+)\n(?:(?!\n## ).)*?```java\n(.*?)```\n+[^\n]*prints:\n\n((?:    [^\n]+\n)+)", Pattern.DOTALL);
 
     /** Without imports and empty lines. A recipe is read in a minute. */
-    private static final int MOST_LINES = 30;
+    private static final int MAX_LINES = 30;
 
     @TempDir
     private Path out;
@@ -46,7 +43,7 @@ class RecipesTest {
     }
 
     static Stream<Recipe> recipes() throws IOException {
-        return RECIPE.matcher(section())
+        return RECIPE.matcher(page())
                 .results()
                 .map(recipe -> new Recipe(
                         recipe.group(1),
@@ -54,17 +51,15 @@ class RecipesTest {
                         recipe.group(3).lines().map(String::strip).toList()));
     }
 
-    private static String section() throws IOException {
-        Matcher section = RECIPES.matcher(Files.readString(SnippetsTest.root().resolve("docs/guide.md")));
-        assertThat(section.find()).isTrue();
-        return section.group(1);
+    private static String page() throws IOException {
+        return Files.readString(SnippetsTest.root().resolve("docs/recipes.md"));
     }
 
     @Test
     void everyHeadingIsARecipeThatRuns() throws IOException {
         List<String> headings =
-                section().lines().filter(line -> line.startsWith("### ")).toList();
-        assertThat(recipes().map(recipe -> "### " + recipe.title())).containsExactlyElementsOf(headings);
+                page().lines().filter(line -> line.startsWith("## ")).toList();
+        assertThat(recipes().map(recipe -> "## " + recipe.title())).containsExactlyElementsOf(headings);
         assertThat(headings).hasSizeGreaterThanOrEqualTo(10);
     }
 
@@ -72,7 +67,7 @@ class RecipesTest {
     @MethodSource("recipes")
     void isShort(Recipe recipe) {
         assertThat(recipe.code().lines().filter(line -> !line.isBlank() && !line.startsWith("import ")))
-                .hasSizeLessThanOrEqualTo(MOST_LINES);
+                .hasSizeLessThanOrEqualTo(MAX_LINES);
     }
 
     @ParameterizedTest
@@ -107,21 +102,37 @@ class RecipesTest {
         assertThat(inProcess.counters().completions()).isGreaterThan(before);
     }
 
-    /** Returns what it prints; logging that begins meanwhile prints there, too. */
     private List<String> run(Recipe recipe) throws Exception {
-        String code = recipe.code();
-        for (String port : List.of("7471", "7472", "7473")) {
-            code = code.replace(port, FrameworksTest.freePort());
-        }
+        String code = withFreePorts(recipe.code());
         SnippetsTest.compile(out, "Snippet.java", new SnippetsTest.Snippet("recipe", recipe.title(), code).source());
+        return printedBy(out, loader -> {
+            Method run = loader.loadClass("recipe.Snippet").getDeclaredMethod("run");
+            run.setAccessible(true);
+            run.invoke(null);
+        });
+    }
+
+    static String withFreePorts(String code) throws Exception {
+        String changed = code;
+        for (String port : List.of("7471", "7472", "7473")) {
+            changed = changed.replaceAll("\\b" + port + "\\b", FrameworksTest.freePort());
+        }
+        return changed;
+    }
+
+    /** Runs something with classes of a folder. */
+    interface Run {
+        void with(ClassLoader loader) throws Exception;
+    }
+
+    /** Returns what it prints; logging that begins meanwhile prints there, too. */
+    static List<String> printedBy(Path classes, Run run) throws Exception {
         ByteArrayOutputStream printed = new ByteArrayOutputStream();
         PrintStream before = System.out;
         try (URLClassLoader loader =
-                new URLClassLoader(new URL[] {out.toUri().toURL()}, getClass().getClassLoader())) {
-            Method run = loader.loadClass("recipe.Snippet").getDeclaredMethod("run");
-            run.setAccessible(true);
+                new URLClassLoader(new URL[] {classes.toUri().toURL()}, RecipesTest.class.getClassLoader())) {
             System.setOut(new PrintStream(printed, true, UTF_8));
-            run.invoke(null);
+            run.with(loader);
         } finally {
             System.setOut(before);
         }

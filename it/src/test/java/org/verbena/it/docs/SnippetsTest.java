@@ -30,6 +30,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class SnippetsTest {
     static final List<String> DOCUMENTS = List.of(
             "README.md",
+            "docs/recipes.md",
             "docs/guide.md",
             "docs/fleet.md",
             "docs/running.md",
@@ -119,9 +120,17 @@ class SnippetsTest {
 
     /** Compiles one file into a folder; a failure has the compiler's messages. */
     static void compile(Path folder, String fileName, String code) throws IOException {
+        compile(folder, Map.of(fileName, code));
+    }
+
+    /** Compiles files that know each other, by their names. */
+    static void compile(Path folder, Map<String, String> files) throws IOException {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         StringWriter errors = new StringWriter();
-        boolean compiled = compiler.getTask(errors, null, null, options(folder), null, List.of(source(fileName, code)))
+        List<JavaFileObject> sources = files.entrySet().stream()
+                .map(file -> source(file.getKey(), file.getValue()))
+                .toList();
+        boolean compiled = compiler.getTask(errors, null, null, options(folder), null, sources)
                 .call();
         assertThat(compiled).as(errors.toString()).isTrue();
     }
