@@ -127,7 +127,7 @@ final class ClientDialer implements Dialer {
             ProviderChoice nearest = ProviderChoice.choose(ProviderChoice.AUTO, internet);
             if (nearest.provider().joinsAuto()) {
                 try {
-                    // The rest is for the others, in case that loop of the server hangs.
+                    // Leave half of the time for the other providers, in case the server's loop hangs.
                     return open(purpose, nearLoops(purpose, nearest), address, beganNanos, 2);
                 } catch (ConnectionException failed) {
                     String why = nearest.provider().name() + " has failed: " + failed.getMessage();
@@ -215,7 +215,7 @@ final class ClientDialer implements Dialer {
         return new InetSocketAddress(own.getFirst(), 0);
     }
 
-    /** Of the connect timeout; 0 for no limit. */
+    /** What is left of the connect timeout; 0 for no limit. */
     private int leftMillis(long beganNanos) {
         int millis = how.connectMillis();
         long goneMillis = TimeUnit.NANOSECONDS.toMillis(clock().nanoTime() - beganNanos);

@@ -44,9 +44,9 @@ import org.verbena.transport.SendLimitException;
 public final class ClientGroup implements Iterable<ConnectedClient> {
     /** What becomes of a client when a message is broadcast that exceeds the bound of what waits to be sent to it. */
     public enum SlowClients {
-        /** It misses that message, and stays. */
+        /** The client misses that message, and stays. */
         SKIP,
-        /** It misses that message, and leaves the group. */
+        /** The client misses that message, and leaves the group. */
         REMOVE,
         /**
          * It leaves the group, and its connection is closed when it has accepted what waits, or after some seconds: so

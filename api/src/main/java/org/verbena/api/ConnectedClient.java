@@ -42,7 +42,7 @@ public final class ConnectedClient {
         this.messenger = messenger;
     }
 
-    /** Of a connection that a server has accepted. */
+    /** Makes the client of a connection that a server has accepted. */
     static ConnectedClient accepted(RdmaChannel channel, Messenger messenger) {
         ConnectedClient client = new ConnectedClient(channel, messenger);
         channel.attr(KEY).set(client);
@@ -133,7 +133,7 @@ public final class ConnectedClient {
         return messenger;
     }
 
-    /** It leaves the group when its connection ends, which may be now. */
+    /** Removes the client from a group when its connection ends, which may be now. */
     void joined(ClientGroup group) {
         groups.add(group);
         if (!channel.isOpen()) {

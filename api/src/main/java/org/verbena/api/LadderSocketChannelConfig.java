@@ -39,7 +39,7 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
     /** Options that were set and apply to the rungs too. */
     private final Map<ChannelOption<?>, Object> chosen = new ConcurrentHashMap<>();
 
-    /** Of the channel in use; null until there is one. Written by the loop, read by any thread. */
+    /** The configuration of the channel in use; null until there is one. Written by the loop, read by any thread. */
     private volatile @Nullable ChannelConfig rung;
 
     LadderSocketChannelConfig(LadderSocketChannel channel) {

@@ -57,7 +57,7 @@ final class PlainSocketChannel extends NioSocketChannel {
         return known == null ? super.config() : known;
     }
 
-    /** Its server requires keys of its clients. */
+    /** Closes the connection, since the server requires keys of its clients. */
     private void refuse() {
         refused = true;
         server.refusePlain(peer);

@@ -57,7 +57,7 @@ public record ProviderStatistics(
     public static ProviderStatistics of(RdmaProvider provider) {
         ProviderAccount account = ProviderAccount.of(provider);
         ProviderAccount.Connections rdma = account.connections();
-        long plainEnded = account.endedPlainConnections(); // before those that began
+        long plainEnded = account.endedPlainConnections(); // first, or more could have ended than begun
         long plain = account.plainConnections();
         return new ProviderStatistics(
                 provider.name(),

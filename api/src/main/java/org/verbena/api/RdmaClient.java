@@ -266,7 +266,7 @@ public final class RdmaClient implements MessageClient {
      * Returns a connection, for one-sided operations and everything else: one that is up, or, while none is, the last
      * that was. A {@code ByteBuf} that is written to it is a message to the server's handler, as {@link #send(ByteBuf)}
      * sends it. When the connection is lost, or the client {@linkplain LadderOptions#withMoveUp moves up}, the client
-     * goes on with another. Registered memory, remote keys and whatever else belongs to a connection end with it.
+     * takes another. Registered memory, remote keys and whatever else belongs to a connection end with it.
      *
      * @return the channel
      * @throws ConnectionException.Unavailable the client has had no connection yet

@@ -176,7 +176,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         this.common = common;
         this.ladder = ladder;
         LoopClock clock = common.clock();
-        // One that passes only in a test has nothing to say of that of other loops.
+        // What a ladder remembers ages by a clock: loops with a test's clock share nothing with others.
         ladderMemory = clock.isSystem() ? LadderMemory.OF_PROCESS : new LadderMemory(clock);
         ProviderSet providers = common.providers();
         List<RdmaEventLoopGroup> others = new ArrayList<>();

@@ -217,7 +217,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Stops the server without failing requests, if its clients can go on with other servers:
+     * Stops the server without failing requests, if its clients have other servers, or can wait:
      *
      * <ol>
      *   <li>It accepts no more connections, and closes those in the handshake.

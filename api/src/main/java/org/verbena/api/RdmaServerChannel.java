@@ -74,7 +74,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     private volatile @Nullable InetSocketAddress boundAddress;
     private volatile List<String> listening = List.of();
 
-    /** Its children require keys, so plain connections are refused. Written by children's loops. */
+    /** Whether plain connections are refused, since children require keys. Written by children's loops. */
     private volatile boolean refusesPlain;
 
     // Confined to the event loop.
@@ -122,7 +122,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
                 .warn(boundAddress + ": refused the plain TCP connection of " + peer + ": " + KEYS_WITHOUT_PLAIN);
     }
 
-    /** Those that share its memory. */
+    /** The connections that share its memory. */
     ServerPeers peers() {
         return peers;
     }
@@ -406,7 +406,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
     }
 
-    /** Its close is done when those of the listeners are: then the port is free. */
+    /** Completes close() when all listeners are closed: then the port is free. */
     private final class ClosingUnsafe extends AbstractUnsafe {
         @Override
         public void connect(SocketAddress remoteAddress, SocketAddress localAddress, ChannelPromise promise) {

@@ -61,7 +61,7 @@ public final class Endpoints {
      * A loop of a provider.
      *
      * @param provider whose endpoints it will run
-     * @return alone in its group
+     * @return the only one of its group
      */
     public static IoEventLoop loop(RdmaProvider provider) {
         return new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS)).next();

@@ -539,8 +539,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Moves the id, with its pending events, to another channel. The kernel wakes nobody for these: whoever waits for
-     * the descriptor of the other channel with epoll calls {@link EventChannel#tryGet} once after this.
+     * Moves the id, with its pending events, to another channel. The kernel wakes nobody for these: a program that
+     * waits for the descriptor of the other channel with epoll calls {@link EventChannel#tryGet} once after this.
      *
      * @param target the channel
      * @throws CmException if the kernel refuses; the id stays where it is

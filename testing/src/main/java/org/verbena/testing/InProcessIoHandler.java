@@ -91,7 +91,7 @@ final class InProcessIoHandler extends SoftwareIoHandler {
         turnContext.of = context;
         if (timed != null) {
             timed.rests(context::delayNanos);
-            if (!turnContext.canBlock()) { // asked only now, so that whoever submits a task from here on ends the rest
+            if (!turnContext.canBlock()) { // asked only now: a task that is submitted from here on ends the rest
                 timed.works();
             }
         }

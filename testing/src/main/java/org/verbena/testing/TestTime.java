@@ -228,7 +228,7 @@ public final class TestTime {
         }
         for (int look = 0; look < LOOKS; look++) {
             if (look > 0) {
-                LockSupport.parkNanos(LOOK_NANOS); // who is just being woken, runs by the next look
+                LockSupport.parkNanos(LOOK_NANOS); // a thread that is just being woken runs before the next look
             }
             if (!allWait()) {
                 return false;
@@ -383,7 +383,7 @@ public final class TestTime {
             this.waker = waker;
         }
 
-        /** It may have work. Any thread. */
+        /** Notes that the loop may have work. Any thread. */
         void works() {
             synchronized (lock) {
                 if (!works && !over) {
@@ -411,7 +411,7 @@ public final class TestTime {
             }
         }
 
-        /** It has ended. The loop's thread. */
+        /** Removes the loop, which has ended. The loop's thread. */
         void ended() {
             synchronized (lock) {
                 over = true;

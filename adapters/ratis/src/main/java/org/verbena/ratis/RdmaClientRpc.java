@@ -36,7 +36,7 @@ final class RdmaClientRpc extends RaftClientRpcWithProxy<PeerConnection> {
     /** Beside the names of servers, of which none is empty. */
     private static final String LEADER = "";
 
-    /** Of the leader and of each server: Ratis numbers their requests each for itself. */
+    /** For the leader and for each server, since Ratis numbers the requests of each separately. */
     private final Map<String, SentInOrder> numbered = new ConcurrentHashMap<>();
 
     private final Duration requestTimeout;
@@ -148,7 +148,7 @@ final class RdmaClientRpc extends RaftClientRpcWithProxy<PeerConnection> {
         return soon != null ? JavaUtils.completeExceptionally(soon) : CompletableFuture.completedFuture(reply);
     }
 
-    /** Of several requests that a lost connection has failed, only the first makes another. */
+    /** When a lost connection has failed several requests, only the first of them makes another connection. */
     @Override
     public boolean handleException(RaftPeerId server, Throwable failure, boolean reconnect) {
         try {

@@ -49,8 +49,8 @@ final class RequestOrder {
     private final SortedMap<Long, Waiting> waiting = new TreeMap<>(); // guarded by this
 
     /**
-     * Those below {@link #next} that the client sends again. Requests fail on threads that have locks of Ratis, which a
-     * request that is handed on may wait for: so these are added without this lock.
+     * The numbers below {@link #next} that the client sends again. They are added without this lock: requests fail on
+     * threads that have locks of Ratis, for which a request that is handed on may wait.
      */
     private final NavigableSet<Long> failed = new ConcurrentSkipListSet<>();
 
@@ -217,13 +217,13 @@ final class RequestOrder {
         });
     }
 
-    /** Of more than that, which no client of Ratis has under way, the last may come before others. */
+    /** Forgets the last number if there are more than the limit, which no client of Ratis has under way. */
     private void expectAgain(long number) {
         failed.add(number);
         if (failed.size() > limit.requests()) {
             failed.pollLast();
         }
-        if (number < first) { // which has become so meanwhile
+        if (number < first) { // first has moved past it meanwhile
             failed.remove(number);
         }
     }

@@ -535,7 +535,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         }
     }
 
-    /** Its close completes with the endpoint's: then the port is free. */
+    /** Completes close() when the endpoint is closed: then the port is free. */
     private final class ClosingUnsafe extends AbstractUnsafe {
         @Override
         public void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {

@@ -123,8 +123,8 @@ public record LadderOptions(
      *
      * <p>When a better connection is established, the client sends everything on it from then on. The old one stays
      * open for a probation of {@code every}, but 100 ms at least and 3 s at most, and longer while no request on the
-     * better one has an answer: if that one is lost by then, or does not answer, the client goes on with the old one,
-     * and tries again later. Else the old one ends when its last request has a reply or has failed. Messages
+     * better one has an answer: if that one is lost by then, or does not answer, the client returns to the old one,
+     * and tries again later. Otherwise the old one ends when its last request has a reply or has failed. Messages
      * and requests on two connections are not ordered, so what was sent on the old one may be handled after what was
      * sent on the new one.
      *

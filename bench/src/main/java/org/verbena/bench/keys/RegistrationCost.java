@@ -55,7 +55,7 @@ public class RegistrationCost {
     @Param({"0", "10000"})
     public int others;
 
-    /** Of {@code host}. */
+    /** The provider that serves {@code host}. */
     @Param("soft")
     public String provider;
 

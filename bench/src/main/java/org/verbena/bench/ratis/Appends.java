@@ -42,7 +42,7 @@ import org.verbena.ratis.RdmaRpcType;
 final class Appends {
     private static final TimeDuration LEADER_TIMEOUT = TimeDuration.valueOf(3, TimeUnit.SECONDS);
 
-    /** Of Ratis' own types; any other name is that of Verbena's provider. */
+    /** One of Ratis' own types, or a provider of Verbena. */
     private final String name;
 
     private final long nanos;

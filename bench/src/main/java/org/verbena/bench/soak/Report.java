@@ -358,7 +358,7 @@ final class Report {
             try {
                 came += Arrays.equals(reply.join(), message) ? 1 : 0;
             } catch (CompletionException lost) {
-                // It is missing from the count.
+                // The count goes without it.
             }
         }
         return came;

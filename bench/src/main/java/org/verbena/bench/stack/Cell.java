@@ -14,7 +14,7 @@ record Cell(String name, String provider) {
     /** Below the bindings, and below the provider verbs here: the library without a device. */
     static final String STUB = "stub";
 
-    /** Those of Verbena that a program can choose; which are not there are left out. */
+    /** The providers that a program can choose; one that is not there is left out. */
     static final List<String> PROVIDERS = List.of("verbs", "shm", "soft");
 
     /** All, from the bottom. */

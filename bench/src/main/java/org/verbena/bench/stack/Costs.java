@@ -13,7 +13,7 @@ import java.util.Map;
 final class Costs {
     private record Key(Cell cell, int window) {}
 
-    /** Of the rounds: in the middle, the least and the most. */
+    /** The median, minimum and maximum of the rounds. */
     record Nanos(double median, double least, double most) {}
 
     private final Map<Key, List<double[]>> rounds = new LinkedHashMap<>();
@@ -23,7 +23,7 @@ final class Costs {
                 .add(new double[] {nanos, heapBytes});
     }
 
-    /** Those of a file that {@link #write} wrote. */
+    /** Adds the rounds of a file that {@link #write} wrote. */
     void read(Path file) throws IOException {
         for (String line : Files.readAllLines(file)) {
             String[] columns = line.split("\t");

@@ -69,7 +69,7 @@ final class ProtocolLayer implements Layer {
         active.get(Endpoints.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
     }
 
-    /** Of both ends, on their loop. */
+    /** Returns the buffers of both ends, on their loop. */
     private MessageBuffers buffersOf(MemoryDomain domain) {
         return pools.of(domain);
     }

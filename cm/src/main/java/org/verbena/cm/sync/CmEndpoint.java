@@ -85,7 +85,7 @@ public final class CmEndpoint implements AutoCloseable {
                 int leftMillis = timeoutMillis < 0 ? -1 : (int) TimeUnit.NANOSECONDS.toMillis(leftNanos + 999_999);
                 Descriptors.awaitReadable(leftMillis, channel.fd());
                 while (channel.tryGetEvent() != null) {
-                    // It is this queue's.
+                    // The event is this queue's.
                 }
             }
         }

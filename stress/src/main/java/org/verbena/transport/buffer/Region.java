@@ -11,10 +11,10 @@ import org.verbena.transport.RegisteredMemory;
 public final class Region extends RegisteredMemory {
     private static final MemorySegment BYTES = Arena.global().allocate(8);
 
-    /** How often the device was told to forget it. */
+    /** How often it was deregistered from the device. */
     public final AtomicInteger deregistrations = new AtomicInteger();
 
-    /** Of a few bytes that nobody uses. */
+    /** A region of a few bytes that nobody uses. */
     public Region() {
         this(BYTES, Set.of());
     }

@@ -82,7 +82,7 @@ public final class CpuOption {
                     return cpu;
                 }
             } catch (NumberFormatException notOne) {
-                // the same as one that is out of range
+                // Treat it like a number out of range.
             }
             throw malformed(text);
         }

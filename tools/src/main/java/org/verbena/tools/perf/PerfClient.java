@@ -83,7 +83,7 @@ final class PerfClient implements Callable<Integer> {
     /** One of these. */
     private static final class Mode {
         @Option(names = "--lat", required = true, description = "Latency; the default.")
-        @SuppressWarnings("UnusedVariable") // the other one says it all
+        @SuppressWarnings("UnusedVariable") // whether bandwidth is set decides
         boolean latency;
 
         @Option(names = "--bw", required = true, description = "Bandwidth and operations a second.")

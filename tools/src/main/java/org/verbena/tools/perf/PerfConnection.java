@@ -22,10 +22,10 @@ final class PerfConnection implements AutoCloseable {
     private final Echoes echoes;
     private final List<PerfSubject> subjects = new ArrayList<>();
 
-    /** Messages that the server has sent of its own accord. Written by the event loop. */
+    /** Messages that the server has sent without a request. Written by the event loop. */
     private final AtomicLong received = new AtomicLong();
 
-    /** Of each of them. Written before the server sends any. */
+    /** The length of each. Written before the server sends any. */
     private volatile int receivedBytes;
 
     PerfConnection(RdmaEventLoopGroup group, String host, int port) throws InterruptedException {

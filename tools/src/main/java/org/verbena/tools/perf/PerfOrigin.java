@@ -19,7 +19,7 @@ record PerfOrigin(String provider, String machine, String date, String version) 
     private static final Path HOST_NAME = Path.of("/proc/sys/kernel/hostname");
     private static final Path PROCESSORS = Path.of("/proc/cpuinfo");
 
-    /** Of figures that are measured now. */
+    /** The origin of figures that are measured now. */
     static PerfOrigin now(String provider) {
         String version = PerfOrigin.class.getPackage().getImplementationVersion();
         return new PerfOrigin(

@@ -26,7 +26,7 @@ public record ClientStatistics(
         long hedges,
         long lateReplies) {
 
-    /** Those of no client. */
+    /** The figures of no client. */
     public static final ClientStatistics NONE = new ClientStatistics("", "", "", 0, 0, 0, 0, 0, 0, 0);
 
     /**

@@ -48,7 +48,7 @@ public record EndpointCapabilities(
         boolean reportsPeerEnd) {
 
     /**
-     * Those of a minimal device: depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB from the
+     * What a minimal device can do: depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB from the
      * beginning, no features. The peer's end is reported.
      */
     public static final EndpointCapabilities MINIMAL = of(new Values());

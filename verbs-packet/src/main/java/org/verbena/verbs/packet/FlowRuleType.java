@@ -8,7 +8,7 @@ import org.verbena.verbs.ffm.NativeConstant;
  * <p>Source: ibv_create_flow(3)
  */
 public enum FlowRuleType implements NativeConstant {
-    /** Those that its parts match. */
+    /** The packets that its parts match. */
     NORMAL(0),
     /** All Ethernet frames that no other rule steers. */
     ALL_DEFAULT(1),

@@ -99,7 +99,7 @@ public final class ChannelConnection implements MessageListener {
     private @Nullable Endpoint endpoint;
     private boolean over;
 
-    /** It counts as a connection of its server. */
+    /** Whether it counts as a connection of its server. */
     private boolean isCounted;
 
     public ChannelConnection(Host channel) {
@@ -238,7 +238,7 @@ public final class ChannelConnection implements MessageListener {
         endpoint = made;
     }
 
-    /** It could not begin. Returns whether a provider has taken it nevertheless, and reports its end. */
+    /** Ends a connection that could not begin. Returns whether a provider has it anyway, and reports its end. */
     public boolean giveUp0() {
         if (endpoint == null && connection != null) {
             over = true;

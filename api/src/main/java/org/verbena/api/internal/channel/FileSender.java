@@ -127,7 +127,7 @@ final class FileSender {
 
         @Override
         public void close() {
-            // Its memory is the caller's.
+            // The memory belongs to the caller.
         }
     }
 }

@@ -491,7 +491,7 @@ final class Link {
         climbLater0();
     }
 
-    /** Goes on with the connection before, since the better one is of no use. */
+    /** Returns to the connection before, since the better one is of no use. */
     private void goBack0(Connected before, Connected better, String why) {
         links.log()
                 .info(before.channel() + ": continues with " + rung(before) + ", since the better connection " + why);

@@ -113,7 +113,7 @@ public final class Outgoing extends DefaultByteBufHolder {
         return lengthBytes;
     }
 
-    /** It goes into Netty's outbound buffer, which releases it once: until then its recipient is not forgotten. */
+    /** Keeps its recipient until Netty's outbound buffer, which gets the datagram, releases it. */
     public Outgoing use() {
         isUsed = true;
         recipient.use();
@@ -129,7 +129,7 @@ public final class Outgoing extends DefaultByteBufHolder {
         return super.release();
     }
 
-    /** It has been sent, or has failed. */
+    /** Notes that it has been sent, or has failed. */
     void done(@Nullable Throwable cause) {
         isDone = true;
         failure = cause;

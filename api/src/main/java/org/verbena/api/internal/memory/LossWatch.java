@@ -8,8 +8,8 @@ import java.util.concurrent.ConcurrentMap;
 import org.verbena.transport.MemoryDomain;
 
 /**
- * Those who have regions of a device, to be told when it is lost. A domain keeps its listeners for as long as it lives,
- * so it gets one for all of them. Any thread.
+ * Calls the owners of regions of a device when it is lost. A domain keeps its listeners for as long as it lives, so it
+ * gets one for all of them. Any thread.
  */
 final class LossWatch {
     private static final ConcurrentMap<MemoryDomain, LossWatch> BY_DEVICE = new ConcurrentHashMap<>();

@@ -37,7 +37,7 @@ import org.verbena.transport.RequestFailure;
  * sets a bit in the number of these three. It may send {@link Headers} in front of its first item, as a frame of their
  * own, and in its end.
  *
- * <p>A leave makes the server close the connection when it has sent what it has to send. A client that goes on with
+ * <p>A leave makes the server close the connection when it has sent what it has to send. A client that has moved to
  * another connection sends it when it has its last reply.
  */
 public final class Frames {
@@ -80,7 +80,7 @@ public final class Frames {
     /** Set in the number of a stream's frames that come from the end that answers the request. */
     static final long ANSWERING = 1L << 55;
 
-    /** Of an item credit behind its header: how many messages, and how many bytes. */
+    /** What an item credit has behind its header: how many messages, and how many bytes. */
     static final int CREDIT_BYTES = 8;
 
     /** What both ends announce in the handshake. */
@@ -89,13 +89,13 @@ public final class Frames {
     static final int HEADER_BYTES = 8;
     static final int TIME_BYTES = 4;
 
-    /** Of a headed request behind its header: time, flags, and how long the headers are. */
+    /** What a headed request has behind its header: time, flags, and how long the headers are. */
     static final int HEADED_BYTES = TIME_BYTES + 1 + Headers.LENGTH_BYTES;
 
     /** The most that a frame has in front of its payload and the entries of its headers. */
     public static final int RESERVED_BYTES = HEADER_BYTES + HEADED_BYTES;
 
-    /** Of an error in front of its words: the code, and how long these are. */
+    /** What an error has in front of its words: the code, and how long the words are. */
     static final int ERROR_BYTES = 6;
 
     /** The largest value that fits, which stands for all longer times: more than an hour, and no deadline. */
@@ -266,7 +266,7 @@ public final class Frames {
         throw notTheShortForm("of kind " + ERROR + " and " + bytes + " bytes");
     }
 
-    /** Of a frame that its receiver did not permit. */
+    /** Says that the receiver did not permit a frame. */
     static IllegalStateException breach(int kind, long correlation, String what) {
         return new IllegalStateException(
                 "the peer breaks the rules: a frame of kind " + kind + " for request " + correlation + " " + what);

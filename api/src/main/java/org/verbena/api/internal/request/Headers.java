@@ -36,10 +36,10 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
     /** Metadata and the library's own entries together. */
     static final int MOST_ENTRIES = 64;
 
-    /** Of all entries. */
+    /** The length of all entries together. */
     static final int MOST_BYTES = 8 << 10;
 
-    /** Of the field that says how long all entries are. */
+    /** The field that says how long all entries are. */
     static final int LENGTH_BYTES = 2;
 
     private static final int ENTRY_BYTES = 3;
@@ -60,7 +60,7 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
     }
 
     /**
-     * Of a stream.
+     * Makes the headers of a stream.
      *
      * @param hasFirst whether the message of the request is the first of its messages
      */

@@ -56,7 +56,7 @@ public final class Incoming {
     /** What has come with it and what goes with its reply: one field, which costs those without headers nothing. */
     private volatile BothWays headers;
 
-    /** Of a request: from {@link #ARRIVED} or {@link #BEGUN} to an end. */
+    /** A request goes from {@link #ARRIVED} or {@link #BEGUN} to an end. */
     private volatile int state; // ARRIVED
 
     /** Whether other threads may find it among the {@linkplain OpenRequests open ones}. Written by the loop. */
@@ -89,13 +89,13 @@ public final class Incoming {
         this.headers = headers.isEmpty() ? BothWays.NONE : new BothWays(headers, Headers.NONE);
     }
 
-    /** Of a message that is not a request. */
+    /** A message that is not a request. */
     static Incoming ofMessage(Messenger messenger) {
         return new Incoming(messenger, 0, false, 0, Long.MAX_VALUE, Headers.NONE);
     }
 
     /**
-     * Of a request with a deadline, or with none.
+     * A request with a deadline, or with none.
      *
      * @param arrivedNanos a time of the loop's clock
      * @param timeNanos how long the peer waits from then on; {@link Long#MAX_VALUE} without a deadline
@@ -178,7 +178,7 @@ public final class Incoming {
         /** What that is. */
         private volatile Headers first = Headers.NONE;
 
-        // Written before it is over.
+        // The following are written before it is over.
         /** Whether it ends as it should. */
         private volatile boolean answered;
 
@@ -488,7 +488,7 @@ public final class Incoming {
         List<Consumer<@Nullable Throwable>> actions = before == null ? new ArrayList<>(1) : before;
         actions.add(action);
         whenOver = actions;
-        if (isOver()) { // what has ended it may have looked before
+        if (isOver()) { // the thread that ended it may have looked before this action was added
             actions.removeLast();
             return false;
         }

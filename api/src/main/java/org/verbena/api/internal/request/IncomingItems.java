@@ -55,7 +55,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     private volatile Flow.@Nullable Subscriber<? super ByteBuf> subscriber;
 
     // Guarded by the queue.
-    /** Of the bytes that all of the connection's streams hold. */
+    /** This stream's part of what all streams of the connection hold. */
     private long heldBytes;
 
     private boolean forgotten;

@@ -201,7 +201,7 @@ public final class ItemStream implements MessageStream {
     }
 
     /**
-     * Of the client that begins it.
+     * Makes the end of the client that begins it.
      *
      * @param clock the client's
      * @param first the connection that it begins on, probably; null if there is none
@@ -212,7 +212,7 @@ public final class ItemStream implements MessageStream {
                 false, clock, first == null ? waiting : first.streams().unsent());
     }
 
-    /** Of the handler that answers it, if it accepts it. */
+    /** Makes the end of the handler that answers it, if it accepts it. */
     static ItemStream ofHandler(LoopClock clock, Runnable canceller, UnsentItems unsent, Metadata received) {
         ItemStream stream = new ItemStream(true, clock, unsent);
         stream.canceller = canceller;
@@ -220,14 +220,14 @@ public final class ItemStream implements MessageStream {
         return stream;
     }
 
-    /** Its request has been given to the client: it ends with this. Once, before the program has the stream. */
+    /** The client has its request, with which it ends. Called once, before the program has the stream. */
     public ItemStream begun(Future<Void> request) {
         canceller = () -> request.cancel(false);
         request.addListener((Future<Void> done) -> ended(done.cause()));
         return this;
     }
 
-    /** Its request begins, on a connection where nothing of it is known. On the loop. */
+    /** Begins on a connection, which knows nothing of it. On the loop. */
     void begin0(Place here) {
         place = here;
         wake();
@@ -341,7 +341,7 @@ public final class ItemStream implements MessageStream {
         }
     }
 
-    /** Its memory is the receiver's, which may want it for others: it is copied. */
+    /** Keeps a copy of a message, since its memory is the receiver's, which may need it for others. */
     private void keep0(ByteBuf message) {
         ByteBuf copy;
         try {
@@ -422,7 +422,7 @@ public final class ItemStream implements MessageStream {
 
     // ---- the end
 
-    /** Its request is over: with a failure, or without one. Any thread; only the first call has an effect. */
+    /** Ends it with its request, which has failed or not. Any thread; only the first call has an effect. */
     void ended(@Nullable Throwable cause) {
         synchronized (this) {
             if (over) {
@@ -495,7 +495,7 @@ public final class ItemStream implements MessageStream {
         return here == null ? null : here.messenger().channel().remoteAddress();
     }
 
-    /** Of the messages that it sends. */
+    /** Allocates the messages that it sends. */
     ByteBufAllocator allocator() {
         Place here = place;
         return here == null

@@ -10,10 +10,10 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class Latency {
     private static final int UP = 19;
 
-    /** Of the estimate, so that it follows any scale. */
+    /** A step is this part of the estimate, so that it follows any scale. */
     private static final int STEP_SHARE = 256;
 
-    /** So many replies give the first estimate time to settle. */
+    /** The first estimate has settled after this many replies. */
     private static final int FEWEST = 200;
 
     private final AtomicLong estimateNanos = new AtomicLong();

@@ -13,7 +13,7 @@ import org.verbena.transport.spi.LoopClock;
 
 /**
  * Asks the clients of a server to leave, one after the other. Each then takes its requests to another server and
- * connects anew, and if all did so at once, the requests of all would wait for the connections of all.
+ * connects again, and if all did so at once, the requests of all would wait for the connections of all.
  */
 final class Leaving {
     /** To make and end a connection takes two processors about half as long. */

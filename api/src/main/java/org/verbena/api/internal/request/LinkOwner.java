@@ -22,7 +22,7 @@ public interface LinkOwner {
     boolean othersAnswerWithin(long nanos, Messenger except);
 
     /**
-     * Goes on with an operation that a connection could not begin: with another connection, now or later.
+     * Takes an operation that a connection could not begin to another connection, now or later.
      *
      * @param outcome of the operation; may be done by now
      * @param message its ownership is taken, if this returns true

@@ -278,7 +278,7 @@ public final class Messenger extends ChannelDuplexHandler {
 
     // ---- requests
 
-    /** Those of this end. */
+    /** The requests of this end. */
     public Requests requests() {
         return requests;
     }

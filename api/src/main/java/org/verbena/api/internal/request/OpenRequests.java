@@ -31,7 +31,7 @@ public final class OpenRequests {
 
     private final Bounds bounds;
 
-    // Guarded by this object. The loop, which alone makes the map, may look without the lock whether there is one.
+    // Guarded by this object. Only the loop makes the map, so it may look without the lock whether there is one.
     /** Null until there is one. */
     private @Nullable ByNumber<Incoming> open;
 
@@ -99,7 +99,7 @@ public final class OpenRequests {
         }
     }
 
-    /** Of those whose time is not over, returns the one whose time is over first; adds the others that have a time. */
+    /** Returns the request whose time is over next, and adds those whose time is over to a list. */
     synchronized @Nullable Incoming earliest(long nowNanos, List<Incoming> expired) {
         Incoming first = null;
         ByNumber<Incoming> all = open;

@@ -28,7 +28,7 @@ final class OutgoingItems {
         private final int bytes;
         private final Promise<Void> sent;
 
-        /** Where it counts beside its stream. In turns, once it waits. */
+        /** Which bound it counts against besides its stream's. Used in turns once it waits. */
         private UnsentItems countedBy;
 
         Item(ByteBuf message, int bytes, Promise<Void> sent, UnsentItems countedBy) {
@@ -51,13 +51,13 @@ final class OutgoingItems {
 
     private volatile boolean awaited;
 
-    /** What all streams of the connection wait to send: where messages count from now on. Written in turns. */
+    /** The bound of all streams of the connection, against which messages count from now on. Written in turns. */
     private volatile UnsentItems all;
 
-    /** The place whose connection that is. In turns. */
+    /** The place on that connection. Used in turns. */
     private ItemStream.@Nullable Place settled;
 
-    /** Whether it may be among those that wait for room there. In turns. */
+    /** Whether it may be among the streams that wait for room there. Used in turns. */
     private boolean waitsForRoom;
 
     OutgoingItems(ItemStream stream, UnsentItems all) {
@@ -95,7 +95,7 @@ final class OutgoingItems {
         return sent;
     }
 
-    /** Counts a message; returns why it cannot. */
+    /** Counts a message. Returns why there is no room for it, or null. */
     private @Nullable SendLimitException take(int bytes, boolean expected, UnsentItems counting) {
         if (expected) {
             limit.take(bytes);
@@ -137,7 +137,7 @@ final class OutgoingItems {
         return !limit.isHalfFull() && all.isWritable(limit.messages() == 0);
     }
 
-    /** Completes it when there is room, which the next turn will see. Any thread. */
+    /** Completes a promise when the next turn sees that there is room. Any thread. */
     void await(Promise<Void> writable) {
         synchronized (this) {
             writers.add(writable);
@@ -145,7 +145,7 @@ final class OutgoingItems {
         awaited = true;
     }
 
-    /** Returns whether there can be so much. */
+    /** Adds to a credit. Returns false if the sum is more than a credit can be. */
     static boolean credit0(ItemStream.Place here, long messages, long bytes) {
         here.creditMessages += messages;
         here.creditBytes += bytes;
@@ -202,7 +202,7 @@ final class OutgoingItems {
         }
     }
 
-    /** What waits is the connection's from now on. It counts there even beyond the bound, since it was accepted. */
+    /** Counts what waits against the connection's bound from now on, even beyond it, since it was accepted. */
     private void settle0(ItemStream.Place here) {
         settled = here;
         UnsentItems now = here.messenger().streams().unsent();
@@ -243,7 +243,7 @@ final class OutgoingItems {
     }
 
     private void drop(Item item) {
-        ReferenceCountUtil.safeRelease(item.message); // which its program may have released, too
+        ReferenceCountUtil.safeRelease(item.message); // the program may have released it by mistake
         giveBack(item);
         item.sent.tryFailure(refusal());
     }

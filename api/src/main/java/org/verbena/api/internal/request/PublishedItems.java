@@ -19,7 +19,7 @@ final class PublishedItems implements Flow.Subscriber<ByteBuf> {
     private final OutgoingItems items;
     private final AtomicBoolean subscribed = new AtomicBoolean();
 
-    /** Whether one is requested, or will be when there is room, and has not come. */
+    /** Whether an item is requested, or will be when there is room, and has not come. */
     private final AtomicBoolean requested = new AtomicBoolean();
 
     private final AtomicInteger unsent = new AtomicInteger();

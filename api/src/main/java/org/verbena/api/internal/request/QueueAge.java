@@ -41,7 +41,7 @@ public final class QueueAge {
         long endNanos = intervalEndNanos.get();
         long overNanos = nowNanos - endNanos;
         if (overNanos >= 0 && intervalEndNanos.compareAndSet(endNanos, nowNanos + intervalNanos)) {
-            // Waits before a whole interval without requests say nothing about now.
+            // After an interval without requests, earlier waits say nothing about the present.
             standing = overNanos < intervalNanos && leastNanos != Long.MAX_VALUE && leastNanos > targetNanos;
             leastNanos = waitedNanos;
         } else if (waitedNanos < leastNanos) {

@@ -10,14 +10,14 @@ import java.util.concurrent.TimeUnit;
 final class RecentFailures {
     private static final double HALF_LIFE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Where all servers fail that often, their load decides. */
+    /** Failures above this number do not count: among servers that all fail so often, the load decides. */
     static final int MAX = 128;
 
-    /** After which time none is left of the most. */
+    /** After this time even the largest count has fallen to none. */
     private static final long OVER_NANOS = TimeUnit.SECONDS.toNanos(8);
 
     // Written by the event loop, read by any thread: one that sees only one of them new is a little wrong.
-    /** At that time. */
+    /** The count at {@link #atNanos}. */
     private volatile double count;
 
     private volatile long atNanos;

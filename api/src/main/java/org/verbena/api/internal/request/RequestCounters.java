@@ -25,7 +25,7 @@ public final class RequestCounters {
         this.abandoned = abandoned;
     }
 
-    /** The same counters of this server, with the statistics of another of its providers. */
+    /** Returns the counters of this server with the statistics of another of its providers. */
     public RequestCounters in(RdmaProvider provider) {
         ProviderAccount other = ProviderAccount.of(provider);
         return other == account ? this : new RequestCounters(other, expired, overloaded, abandoned);

@@ -41,7 +41,7 @@ public final class Requests {
     /** Times that are further apart could not be compared. */
     private static final long MAX_TIMEOUT_NANOS = Long.MAX_VALUE >> 1;
 
-    /** So many requests in a row without a reply say that the server does not answer, not that a request is slow. */
+    /** After this many requests in a row without a reply the server, and not a request, is taken to be slow. */
     private static final int MOST_UNANSWERED = 5;
 
     /** The server has not asked its clients to leave. */
@@ -183,7 +183,7 @@ public final class Requests {
         return leaving;
     }
 
-    /** A message counts no more. Any thread. */
+    /** Counts a message no more. Any thread. */
     void giveBack(int bytes) {
         limit.giveBack(bytes);
         if (leaving) {
@@ -207,7 +207,7 @@ public final class Requests {
         return inactive || !messenger.isUsable();
     }
 
-    /** The server closes the connection, so that what it has sent before arrives; one that cannot is closed here. */
+    /** Asks the server to close, so that all that it has sent arrives, or closes here if the server cannot. */
     private void leaveIfIdle0() {
         if (!leaving || left || !pending.isEmpty() || limit.messages() > 0 || inactive) {
             return;
@@ -274,7 +274,7 @@ public final class Requests {
      */
     private abstract class Request<T> extends DefaultPromise<T>
             implements Runnable, FutureListener<Void>, DeferredMessage {
-        /** Owned, and counted against the limit, until it is sent, then null. Its starter's, then the loop's. */
+        /** Owned and counted against the limit until it is sent, then null. Confined to its starter, then to the loop. */
         private @Nullable ByteBuf message;
 
         /** What counts against the limit. */
@@ -381,7 +381,7 @@ public final class Requests {
             send0().addListener(this);
         }
 
-        /** How long it may take from when it is sent. */
+        /** How long the reply may take once the request is sent. */
         long lengthNanos() {
             return timeoutNanos;
         }
@@ -507,7 +507,7 @@ public final class Requests {
             }
         }
 
-        /** Nobody waits for the reply: the server need not go on with it, or begin it. */
+        /** Nobody waits for the reply: the server need not begin the request, or finish it. */
         void giveUp0() {
             boolean waits = forget0();
             if (!handedOver) {
@@ -517,7 +517,7 @@ public final class Requests {
             }
         }
 
-        /** Returns whether this connection had it. */
+        /** Forgets the request. Returns whether this connection had it. */
         boolean forget0() {
             boolean waits = pending.remove(correlation) != null;
             if (waits) {
@@ -665,7 +665,7 @@ public final class Requests {
             return Frames.ofHeadedRequest(allocator, correlation(), timeMicros, Frames.STREAM, headers(), payload);
         }
 
-        /** Its own frames may have been sent behind it, or have failed it. */
+        /** A stream cannot move: frames of its own may have been sent behind its request, or have failed it. */
         @Override
         boolean isMovable() {
             return false;
@@ -858,7 +858,7 @@ public final class Requests {
         }
     }
 
-    /** The server has not begun with it. */
+    /** Handles a refusal: the server has not begun with the request. */
     void refused0(long correlation, long retryNanos, ByteBuf frame) {
         Request<?> request = awaiting0(correlation, frame);
         if (request == null) {
@@ -873,7 +873,7 @@ public final class Requests {
                 Duration.ofNanos(retryNanos)));
     }
 
-    /** The server does not take it, for a reason that stays: nothing was begun. */
+    /** Handles a refusal for a reason that stays: nothing was begun, and another try would not help. */
     void refused0(long correlation, int why, ByteBuf words) {
         Request<?> request = awaiting0(correlation, words);
         if (request == null) {

@@ -26,7 +26,7 @@ public final class SendLimit {
             }
         }
 
-        /** So many quarters of both, and at least one message and one byte. */
+        /** Returns some quarters of both, but at least one message and one byte. */
         Bounds quarters(int count) {
             return new Bounds(Math.max(1, messages * count / 4), Math.max(1, bytes * count / 4));
         }
@@ -37,7 +37,7 @@ public final class SendLimit {
     private static final long BYTES_MASK = (1L << BYTES_BITS) - 1;
     private static final long ONE_MESSAGE = 1L << BYTES_BITS;
 
-    /** Half of what fits, since messages that are never refused count as well. */
+    /** Half of what fits, since messages that are never refused count, too. */
     private static final long MOST_BYTES = 1L << (BYTES_BITS - 1);
 
     private static final int MOST_MESSAGES = 1 << 22;
@@ -59,13 +59,13 @@ public final class SendLimit {
         return pending.get() & BYTES_MASK;
     }
 
-    /** Whether at least half of what may wait does. */
+    /** Whether at least half of what may wait is waiting. */
     boolean isHalfFull() {
         long now = pending.get();
         return (int) (now >>> BYTES_BITS) * 2L >= bounds.messages || (now & BYTES_MASK) * 2 >= bounds.bytes;
     }
 
-    /** Whether as many messages or bytes wait as these. */
+    /** Whether at least as many messages or bytes wait as a level has. */
     boolean reaches(Bounds level) {
         long now = pending.get();
         return (int) (now >>> BYTES_BITS) >= level.messages || (now & BYTES_MASK) >= level.bytes;

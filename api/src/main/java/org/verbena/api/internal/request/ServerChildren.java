@@ -9,7 +9,7 @@ import org.verbena.transport.spi.LoopClock;
 
 /** The connections of a server, from their requests on: none of them outlives it. Any thread. */
 public final class ServerChildren {
-    /** Those that are open, and those with handlers that run. */
+    /** The connections that are open, or have handlers that run. */
     private final Set<Messenger> present = ConcurrentHashMap.newKeySet();
 
     private volatile boolean closing;

@@ -39,7 +39,7 @@ public final class ShortForm {
 
     private static final int MAX_PORT = 65_535;
 
-    /** How many failures the message of all has. */
+    /** The number of failures that the message for all of them names. */
     private static final int MOST_CAUSES = 5;
 
     /** How much of a peer's words is logged or thrown, in characters. */
@@ -93,7 +93,7 @@ public final class ShortForm {
         return new ConnectionException(purpose + ": the thread was interrupted", interruption);
     }
 
-    /** In nanoseconds, saturating. */
+    /** Checks a time. Returns it in nanoseconds, saturating. */
     public static long positive(String name, Duration value) {
         Objects.requireNonNull(value, () -> name + " is null");
         if (!value.isPositive()) {
@@ -168,7 +168,7 @@ public final class ShortForm {
         }
     }
 
-    /** The failure as it may be thrown. */
+    /** Returns an exception to throw for a failure. */
     public static RuntimeException unchecked(String purpose, Throwable cause) {
         return switch (cause) {
             case RejectedExecutionException ended -> closed(purpose, ended);
@@ -215,7 +215,7 @@ public final class ShortForm {
         return done(channel.close());
     }
 
-    /** Done when that is, whatever its outcome, and also if its loop has ended. */
+    /** Returns a stage that is done with the future, whatever its outcome, and also if its loop has ended. */
     public static CompletableFuture<Void> done(Future<?> future) {
         return LoopFuture.of(future).handle((value, failure) -> null);
     }

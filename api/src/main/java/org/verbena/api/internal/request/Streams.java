@@ -16,7 +16,7 @@ final class Streams {
      */
     static final int MOST = 1024;
 
-    /** What all may hold for programs that do not read, of both ends' streams. Messages may be longer than windows. */
+    /** What the streams of both ends may hold for programs that do not read: messages may be longer than windows. */
     static final long MOST_BYTES = 256L << 20;
 
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -39,12 +39,12 @@ final class Streams {
         unsent = new UnsentItems(bounds);
     }
 
-    /** What all wait to send. Any thread. */
+    /** What all streams wait to send. Any thread. */
     UnsentItems unsent() {
         return unsent;
     }
 
-    /** Whether the bytes may be kept for a program. Any thread. */
+    /** Counts bytes that are kept for a program. Returns false if there is no room for them. Any thread. */
     boolean tryHold(long bytes) {
         if (heldBytes.addAndGet(bytes) <= MOST_BYTES) {
             return true;
@@ -53,23 +53,23 @@ final class Streams {
         return false;
     }
 
-    /** The program has them, or nobody wants them. Any thread. */
+    /** Releases bytes that the program has got, or that nobody wants. Any thread. */
     void release(long bytes) {
         heldBytes.addAndGet(-bytes);
     }
 
-    /** Whether there is room for a further one of the peer's. */
+    /** Whether the peer may begin another stream. */
     boolean hasRoom0() {
         return begun.size() < MOST;
     }
 
-    /** The peer begins one. */
+    /** Adds a stream that the peer begins. */
     void begin0(Incoming request) {
         begun.put(request.correlation(), request);
         request.beginStream0();
     }
 
-    /** One is over. Any thread. */
+    /** Removes a stream that is over. Any thread. */
     void over(Incoming request) {
         EventLoop loop = messenger.channel().eventLoop();
         if (loop.inEventLoop()) {
@@ -94,7 +94,7 @@ final class Streams {
         begun.all().forEach(Incoming::cancel);
     }
 
-    /** A frame of a stream has arrived; takes ownership of it. One of a stream that is over has crossed its end. */
+    /** Handles a frame, which it owns. A frame of a stream that is over has crossed the end of the stream. */
     void receive0(int kind, long number, ByteBuf frame, long arrivedNanos) {
         int bytes = frame.readableBytes();
         boolean isAnswer = (number & Frames.ANSWERING) != 0;
@@ -129,7 +129,7 @@ final class Streams {
         }
     }
 
-    /** Those that a frame consists of. Releases a frame of more or other things, and throws. */
+    /** Reads the headers of a frame that has nothing else; otherwise releases it and throws. */
     private static Headers headers(int kind, ByteBuf frame) {
         Headers headers = Frames.readHeaders(kind, frame);
         if (headers == null || frame.isReadable()) {

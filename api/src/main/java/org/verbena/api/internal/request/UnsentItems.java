@@ -17,19 +17,19 @@ import org.verbena.transport.SendLimitException;
 public final class UnsentItems {
     private final SendLimit limit;
 
-    /** Up to here there is room for any stream. */
+    /** Below this bound there is room for any stream. */
     private final SendLimit.Bounds shared;
 
-    /** From here on streams of which something waits are not writable. */
+    /** Beyond this bound streams of which something waits are not writable. */
     private final SendLimit.Bounds half;
 
-    /** The bytes of those that were written to the channel, and have no outcome yet. */
+    /** The bytes of messages that were written to the channel and have no outcome yet. */
     private final AtomicLong writtenBytes = new AtomicLong();
 
-    /** Those of which something waits, until there is less than half. */
+    /** Streams of which something waits; they are writable when less than half of the bounds waits. */
     private final Set<ItemStream> others = ConcurrentHashMap.newKeySet(1);
 
-    /** Those of which nothing waits, until there is room for any. */
+    /** Streams of which nothing waits; they are writable when there is any room. */
     private final Set<ItemStream> first = ConcurrentHashMap.newKeySet(1);
 
     public UnsentItems(SendLimit.Bounds bounds) {
@@ -52,12 +52,12 @@ public final class UnsentItems {
         limit.take(bytes);
     }
 
-    /** Why there is no room for a message. */
+    /** Returns why there is no room for a message. */
     SendLimitException refusal(@Nullable Object peer, int bytes) {
         return limit.refusal("send to a stream", peer, bytes);
     }
 
-    /** A message goes to the channel, or has come back, with a negative number. */
+    /** Counts a message that goes to the channel, or with a negative number one that has come back. */
     void written(int bytes) {
         writtenBytes.addAndGet(bytes);
     }
@@ -87,10 +87,10 @@ public final class UnsentItems {
     void await(ItemStream stream, boolean isFirst) {
         Set<ItemStream> waiting = isFirst ? first : others;
         waiting.add(stream);
-        wake(waiting, isFirst ? shared : half); // there may be room by now, and nobody has seen that one waits
+        wake(waiting, isFirst ? shared : half); // room may have come before the stream was added
     }
 
-    /** It waits no more. */
+    /** Removes a stream, which waits no more. */
     void forget(ItemStream stream) {
         others.remove(stream);
         first.remove(stream);

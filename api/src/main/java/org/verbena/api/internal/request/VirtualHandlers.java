@@ -44,7 +44,7 @@ public final class VirtualHandlers {
 
     /** A message and the handlers of its connection. */
     record Work(VirtualHandlers owner, Incoming incoming, ByteBuf message, int bytes) implements Runnable {
-        /** It begins or ends to wait for its turn. */
+        /** Counts the work when it begins or ceases to wait for its turn. */
         void countWaiting(int more) {
             owner.counters.countWaiting(more);
         }
@@ -96,7 +96,7 @@ public final class VirtualHandlers {
         LoopClock clock = messenger.clock();
         try {
             (clock.isSystem() ? THREADS.newThread(task) : clock.newVirtualThread(NAME, task)).start();
-        } catch (Throwable refused) { // for a moment: the task is counted, and has to run
+        } catch (Throwable refused) { // the task is counted, so it has to run when there is memory
             Threads.startLater(clock, NAME, task, refused);
         }
     }
@@ -139,7 +139,7 @@ public final class VirtualHandlers {
         }
     }
 
-    /** Its handler may take long, so its message does not stay in memory that the connection receives into. */
+    /** Copies the message out of the connection's receive memory, since the handler of a stream may take long. */
     private void startStream(Incoming incoming, ByteBuf message) {
         ByteBuf copy;
         try {
@@ -156,10 +156,10 @@ public final class VirtualHandlers {
         return streams.get() < Streams.MOST && messenger.streams().tryHold(bytes);
     }
 
-    /** A request's handler is not to begin: what waits for its turn is released. Any thread. */
+    /** Releases a request whose handler has not begun and shall not. Any thread. */
     void drop(Incoming request) {
-        HandlerLimit most = limit;
-        Work waiting = most == null ? null : most.remove(request);
+        HandlerLimit bound = limit;
+        Work waiting = bound == null ? null : bound.remove(request);
         if (waiting != null) {
             waiting.message.release();
             finished(waiting);
@@ -200,7 +200,7 @@ public final class VirtualHandlers {
         }
     }
 
-    /** Interrupts the thread that has made it, as long as the handler runs there. */
+    /** Interrupts the thread that made this, as long as the handler runs there. */
     private static final class Interruption implements Runnable {
         /** Guarded by this object. */
         private @Nullable Thread handler = Thread.currentThread();
@@ -213,14 +213,14 @@ public final class VirtualHandlers {
             }
         }
 
-        /** What the thread does from now on is not interrupted. */
+        /** Interrupts nothing that the thread does from now on. */
         synchronized void end() {
             handler = null;
             Thread.interrupted();
         }
     }
 
-    /** The last of those who bring one of the two down to its half finds the other there too. */
+    /** When both counts have fallen to half, the thread that finishes last sees it, and reading continues. */
     private void finished(Work work) {
         if (work.incoming.itemStream() != null) {
             messenger.streams().release(work.bytes);
@@ -258,7 +258,7 @@ public final class VirtualHandlers {
         }
     }
 
-    /** Whether so many messages are unfinished that no more should be read. On the loop. */
+    /** Whether too many messages are unfinished to read more. On the loop. */
     boolean isFull0() {
         if (full && areFew()) {
             full = false;

@@ -38,7 +38,7 @@ public final class AcceptedHandshakes {
         return pending.size();
     }
 
-    /** Its handshake is complete, or it has ended. Idempotent. */
+    /** Removes a connection whose handshake is complete, or which has ended. Idempotent. */
     synchronized void end(Acceptance accepting) {
         pending.remove(accepting);
     }

@@ -17,7 +17,7 @@ public final class LoopStat implements Runnable {
 
     private final EventLoop loop;
 
-    /** Those that have a row. */
+    /** The connections that have a row. */
     private final List<ConnectionStat> connections = new ArrayList<>();
 
     private final long[] counters = new long[ConnectionRow.COUNTERS];

@@ -51,7 +51,7 @@ public final class GrpcContender implements Contender {
 
     /** What is under gRPC. */
     public enum Transport {
-        /** Its own (shaded) Netty on TCP, which takes epoll by itself, with as many loops as it likes. */
+        /** gRPC's own (shaded) Netty on TCP, which chooses epoll and the number of loops. */
         SHADED,
         /** Netty's NIO sockets, one loop. */
         NIO,

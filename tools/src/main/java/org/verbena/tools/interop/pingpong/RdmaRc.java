@@ -60,7 +60,7 @@ public final class RdmaRc implements Callable<Integer> {
     private static final int BUFFER_BYTES = 64;
     /** As long as C's buffers in all editions of the example: a text of 14 characters and C's zero byte. */
     private static final int TEXT_BYTES = 15;
-    /** Of both ends, as in C. */
+    /** The packet sequence number with which both ends begin, as in C. */
     private static final int FIRST_PACKET = 0;
 
     private static final long WORK_ID = 1;

@@ -27,7 +27,7 @@ import org.verbena.verbs.WorkCompletions;
  * channel, completion queue, and a thread that sleeps on the channel and takes completions.
  */
 final class TutorialContext implements AutoCloseable {
-    /** Of each queue; a connection has a receive and a send. */
+    /** The depth of each queue; a connection has one receive and one send. */
     private static final int QUEUE_WRS = 10;
 
     /** How long either thread sleeps before it checks whether it is to end. */

@@ -16,7 +16,7 @@ final class LoopCaches {
 
         @Override
         protected void onRemoval(LoopCaches ending) {
-            // The event loop ends.
+            // The thread of the event loop ends.
             for (LoopCache cache : ending.caches) {
                 cache.detach();
             }

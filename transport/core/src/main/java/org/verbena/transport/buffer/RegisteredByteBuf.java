@@ -768,7 +768,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         ByteBuffer view = source;
         if (view == null) {
             view = wholeBlock();
-            VarHandle.storeStoreFence(); // another thread that finds it finds its limit too
+            VarHandle.storeStoreFence(); // a thread that sees the view must see its limit too
             source = view;
         }
         return view;

@@ -248,7 +248,7 @@ public final class IoUring {
         if (!MappedMemory.isAvailable()) {
             return "this is not Linux, or the JVM denies native access";
         }
-        // The events of a poll are in another order on the other machines.
+        // On big-endian machines the halves of a poll's events are swapped.
         return ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? null : "the processor is big-endian";
     }
 

@@ -116,7 +116,7 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
         return choice;
     }
 
-    /** Those that join the choice come first, where they reach a server. Else the reason says that they do not. */
+    /** Prefers providers that join the choice, where they reach a server; where not, the reason says so. */
     static ProviderChoice chooseForClient(InetSocketAddress remote, List<RdmaProvider> providers) {
         StringBuilder why = new StringBuilder();
         for (RdmaProvider provider : providers) {

@@ -9,7 +9,7 @@ public interface LoopMember extends NioIoHandle {
     @Override
     void close();
 
-    /** Its loop. */
+    /** The loop that it belongs to. */
     IoEventLoop loop();
 
     /** Where it stands among the members. */
@@ -24,7 +24,7 @@ public interface LoopMember extends NioIoHandle {
     /** Time has passed: see {@link SoftwareIoHandler#tick()}. */
     default void onTick() {}
 
-    /** It has thrown in one of these calls; those of the others follow. */
+    /** Called when a member has thrown in one of these calls; those of the other members follow. */
     default void onFailure(Throwable cause) {
         LoggerFactory.getLogger(LoopMember.class).error("an error in {}", this, cause);
     }

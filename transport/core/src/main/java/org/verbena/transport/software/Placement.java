@@ -13,7 +13,7 @@ public final class Placement {
     private static final long[] NO_OFFSETS = {};
     private static final int[] NO_LENGTHS = {};
 
-    // Of as many SGEs as any message has had so far.
+    // Each has room for as many SGEs as the longest list so far.
     private @Nullable SoftwareMemory[] regions = NO_REGIONS;
     private long[] offsets = NO_OFFSETS;
     private int[] lengths = NO_LENGTHS;

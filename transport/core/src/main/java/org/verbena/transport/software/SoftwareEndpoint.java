@@ -563,7 +563,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
         distrust();
         if (failed) {
-            // The end of the connection failed as well, and would fail again without end.
+            // Ending the connection failed as well, and trying again would never stop.
             closeSocketNow();
             if (state != State.CLOSED) {
                 becomeClosed();

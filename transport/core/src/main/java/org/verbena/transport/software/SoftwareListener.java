@@ -130,7 +130,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
         } catch (IOException e) {
             LOG.debug("closing {}", this, e);
         }
-        // As with the end: the system has the socket until the selector has released it.
+        // The system keeps the socket until the selector has released it, at its next select.
         loopHandler.runAfterSelect(() -> {
             if (closed) {
                 return;

@@ -88,7 +88,7 @@ public interface Endpoint {
 
     /**
      * Allows the peer's reads, writes and atomics, which is the default, or refuses them whatever key they have. Does
-     * nothing on providers whose devices decide by keys alone. On the loop; from {@code onPrepared} on.
+     * nothing on providers whose devices decide only by keys. On the loop; from {@code onPrepared} on.
      *
      * @param allowed false to end the connection of a peer that tries
      */

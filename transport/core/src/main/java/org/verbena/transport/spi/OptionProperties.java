@@ -27,7 +27,7 @@ public final class OptionProperties {
                 return number;
             }
         } catch (NumberFormatException notANumber) {
-            // Reported below.
+            // The exception below reports it.
         }
         throw new IllegalArgumentException(property + " is '" + value + "'; give a number from 0 to " + most);
     }

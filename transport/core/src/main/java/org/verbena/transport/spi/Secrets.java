@@ -27,7 +27,7 @@ public final class Secrets {
 
     private Secrets() {}
 
-    /** Asks the system, if nobody has yet. Whoever makes what draws on loops calls this first, on another thread. */
+    /** Asks the system, if nobody has yet. Call it on another thread before loops draw from this. */
     public static void prepare() {
         nextLong();
     }

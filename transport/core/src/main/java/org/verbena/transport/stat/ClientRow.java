@@ -8,7 +8,7 @@ import org.verbena.transport.ClientStatistics;
 public final class ClientRow extends StatRow implements AutoCloseable {
     private final Supplier<ClientStatistics> figures;
 
-    /** Those of the last copy: the row changes with them only. Confined to the thread that copies. */
+    /** The figures of the last copy; the row is written only if they change. Confined to the thread that copies. */
     private ClientStatistics last = ClientStatistics.NONE;
 
     ClientRow(StatFile file, int index, MemorySegment memory, Supplier<ClientStatistics> figures) {

@@ -127,7 +127,7 @@ final class StatCopier {
 
     /** Something has changed. */
     void wake() {
-        VarHandle.fullFence(); // the change is stored before this is read: the thread sets it, and looks once more
+        VarHandle.fullFence(); // store the change before reading the flag; the thread sets the flag and looks again
         if (asleep) {
             asleep = false;
             LockSupport.unpark(thread);

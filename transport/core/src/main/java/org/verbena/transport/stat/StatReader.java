@@ -140,7 +140,7 @@ public final class StatReader {
     /** A row as it was at one time, or null if nothing owns it. */
     private @Nullable MemorySegment row(long at, int rowBytes) throws IOException {
         for (int i = 0; i < ATTEMPTS; i++) {
-            // First this much: most rows have no owner.
+            // Read only the beginning first, since few rows have an owner.
             if (number(bytes(at, StatLayout.LOOP_BYTES), StatLayout.IN_USE) == 0) {
                 return null;
             }
@@ -160,7 +160,7 @@ public final class StatReader {
         long pid = number(header, StatLayout.PID);
         List<EndedReading> ended = new ArrayList<>(
                 rows(StatLayout.ENDED_AT, StatLayout.ENDED, StatLayout.ENDED_BYTES, (i, row) -> ended(row)));
-        // The ring begins anywhere: the latest comes first.
+        // Turn the ring so that the latest comes first.
         int newest = (int) Math.floorMod(number(header, StatLayout.ENDED_TOTAL) - 1, (long) StatLayout.ENDED);
         if (newest + 1 < ended.size()) {
             java.util.Collections.rotate(ended, -(newest + 1));

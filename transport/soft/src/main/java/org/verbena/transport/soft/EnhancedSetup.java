@@ -24,7 +24,7 @@ record EnhancedSetup(
         boolean writeReady,
         boolean readReady) {
 
-    /** Its size. */
+    /** The length of the encoded form. */
     static final int BYTES = 4;
 
     /** The depth that says: not negotiated here. */

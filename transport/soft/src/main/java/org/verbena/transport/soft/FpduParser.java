@@ -200,7 +200,7 @@ final class FpduParser {
             long sequence = outbound.awaitedSequence();
             return sequence >= 0 && sendRing.totalBytes(sendRing.slot(sequence)) >= bytes;
         }
-        // The last segment predicts the next: the segments of a long message, or long messages.
+        // A long segment is probably followed by another: a message has several, or messages are long.
         return payloadBytes >= 2 * bytes;
     }
 

@@ -275,7 +275,7 @@ final class FpduSender {
             to.copyBehind(Rdmap.UNTAGGED_HEADER_BYTES + 2 * Long.BYTES, rest, index, restBytes);
         } catch (RuntimeException e) {
             if (to.isEmpty()) {
-                dropBatch(); // no flush would
+                dropBatch(); // no flush will come for it
             }
             throw e;
         }

@@ -37,7 +37,7 @@ final class PeerFeatures {
     /** The token's size. */
     static final int TOKEN_BYTES = 8;
 
-    /** Immediate data that stands alone or follows a write. */
+    /** Immediate data by itself, or behind a write. */
     static final int IMMEDIATE_ALONE = 0;
 
     /** Immediate data that belongs to the send that follows. */

@@ -85,7 +85,7 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
         }
     }
 
-    /** Its time for a request is over. */
+    /** Drops the connection, whose time for a request is over. */
     void expire() {
         drop("sent no complete MPA request within " + listener.softOptions().handshakeTimeoutMillis() + " ms");
     }
@@ -95,7 +95,7 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
         drop("sent no complete MPA request before too many newer connections arrived");
     }
 
-    /** Its listener has closed. */
+    /** Closes the connection with its listener. */
     void leave() {
         LOG.debug("{} closed before {} had sent a request", listener, remoteAddress);
         close();
@@ -130,7 +130,7 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
                 } else if (read > 0) {
                     drop("sent more than its MPA request before it was answered");
                 }
-                // Else the request itself was reported, and had been read already to make room.
+                // Otherwise the selector has reported the request itself, which was read before to make room.
                 return;
             }
             MpaFrameReader reading = reader;

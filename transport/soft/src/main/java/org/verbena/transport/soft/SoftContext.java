@@ -19,7 +19,7 @@ record SoftContext(SoftOptions options, SoftwareDomain domain, KeyGuesses guesse
      * @return with an empty domain
      */
     static SoftContext of(SoftOptions options) {
-        // Half of the time that a handshake has: the rest is for what comes after the wait.
+        // Half of the time for a handshake, so that the other half is left after the wait.
         long mostWaitNanos = options.handshakeTimeoutMillis() * 500_000L;
         return new SoftContext(
                 options,

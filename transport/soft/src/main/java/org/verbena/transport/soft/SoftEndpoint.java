@@ -189,7 +189,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         assert loop.inEventLoop();
         boolean taken = isConnected() && requireStream().out.trySend(first, second, rest, index, restBytes);
         if (taken) {
-            countCompletion(); // of the work that it stands for
+            countCompletion(); // the message stands for a work request
         }
         return taken;
     }

@@ -157,7 +157,7 @@ final class SoftListener extends SoftwareListener {
             if (victim == null) {
                 return;
             }
-            // Its request may have arrived, and the loop has not read it yet.
+            // The request of the victim may have arrived without the loop having read it.
             victim.onReadable();
             if (unfinished.contains(victim)) {
                 victim.evict();

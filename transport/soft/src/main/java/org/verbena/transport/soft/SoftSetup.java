@@ -287,7 +287,7 @@ final class SoftSetup {
         awaitsFirstSegment = true;
         to.await(NioIoOps.READ);
         if (!answer.peerToPeer()) {
-            // The peer says nothing until its user does: for the users the connection is up; what this side sends
+            // The peer sends nothing before its user does. So the connection is up for this user, and what it sends
             // waits.
             becomeConnected(from.privateData());
         }

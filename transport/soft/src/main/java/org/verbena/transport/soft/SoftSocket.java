@@ -35,7 +35,7 @@ final class SoftSocket extends LoopSocket {
     private Owner owner;
     private @Nullable ScheduledFuture<?> limit;
 
-    /** Its place on the loop's ring, once the connection is set up, if the loop has one. */
+    /** The socket's place on the loop's ring, once the connection is set up, if the loop has a ring. */
     private @Nullable RingStream ring;
 
     /**
@@ -196,7 +196,7 @@ final class SoftSocket extends LoopSocket {
         return count == 1 ? channel().write(pieces[first]) : channel().write(pieces, first, count);
     }
 
-    /** Events of the ring, for whoever owns the socket then. */
+    /** Events of the ring, for the socket's owner of that moment. */
     private final class RingEvents implements RingStream.Owner {
         @Override
         public void onReceived(ByteBuffer buffer, MemorySegment segment, int from, int bytes) {

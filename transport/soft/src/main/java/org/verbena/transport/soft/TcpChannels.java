@@ -40,7 +40,7 @@ final class TcpChannels {
     /** One retry, after a second, and two more for its answer: no system gives up sooner. */
     private static final long FIRST_RETRIES_NANOS = TimeUnit.SECONDS.toNanos(3);
 
-    /** Those without that file take a minute and more. */
+    /** A system without that file takes a minute or more. */
     private static final int OTHER_SYSTEMS_SECONDS = 60;
 
     private TcpChannels() {}

@@ -64,7 +64,7 @@ final class TerminateDecoder {
                 }
             }
         } else if (reason.status == WorkStatus.REMOTE_ACCESS_ERROR) {
-            // It does not say which: of the requests that can still be waiting, a read is the likeliest.
+            // The peer does not say which request. Of those that can still wait, a read is the likeliest.
             sequence = oldestRead(outbound);
         }
         return new Ending(control, reason, operation, sequence);

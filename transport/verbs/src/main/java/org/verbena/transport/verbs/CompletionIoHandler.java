@@ -99,7 +99,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private int pollsSinceCheck;
     private int pollsSinceSockets;
 
-    /** It stays near one of its devices, the first one that has a NUMA node. */
+    /** Whether its thread stays near a device: the first of its devices that has a NUMA node. */
     private boolean isPlaced;
 
     CompletionIoHandler(
@@ -295,7 +295,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     @Override
     protected void onReadable(long data) {
         if (data == SOCKETS) {
-            return; // the turn polls them
+            return; // each turn polls the sockets
         }
         LoopDevice device = watched.get(data);
         if (device != null && !device.takeEvents()) {

@@ -151,8 +151,8 @@ final class ConnectionLoop {
     }
 
     /**
-     * Takes the events that have come here with an id. The kernel moves them without waking whoever waits for this
-     * channel (core/ucma.c, ucma_migrate_id).
+     * Takes the events that have come here with an id. The kernel moves them without waking a thread that
+     * waits for this channel (core/ucma.c, ucma_migrate_id).
      */
     private void takeMoved() {
         try {

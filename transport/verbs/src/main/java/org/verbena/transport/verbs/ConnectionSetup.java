@@ -299,7 +299,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 channel = null;
                 call = null;
             } catch (RuntimeException refused) {
-                // It stays the id's, and is destroyed with it.
+                // The channel stays with the id, and is destroyed with it.
                 LOG.warn("The event channel of {} could not be destroyed", endpoint, refused);
             }
         }
@@ -361,7 +361,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         if (isAccepting) {
             known.accept(parameters);
         } else if (isIwarp()) {
-            // Its kernel driver makes a TCP connection within the call.
+            // The kernel's driver of iWARP makes a TCP connection within the call.
             submit(new OwnCall(known, "the kernel opens the TCP connection", () -> {
                 known.connect(parameters);
                 setStep(waiting());
@@ -380,7 +380,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         try {
             VerbsEndpoint.required(id).notify(AsyncEventType.COMM_EST);
         } catch (RuntimeException late) {
-            // Its confirmation has come meanwhile, or it has ended: an event reports that.
+            // The confirmation has come meanwhile, or the connection has ended: an event reports that.
             LOG.debug("{} could not be notified of the first message", attempt(), late);
         }
     }

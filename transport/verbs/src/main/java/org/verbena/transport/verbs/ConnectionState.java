@@ -72,7 +72,7 @@ enum ConnectionState {
         ROUTE_RESOLVED("!!P!!!!!!!.!!!!.!."),
         /** A call that may block is made. */
         CALL("!!C!!K!!!!!!!!!!!!"),
-        /** It has returned. */
+        /** The call has returned. */
         RETURNED("!!!R!!V!!!!EX!!!!!"),
         /** There is a queue pair: connects, or accepts. */
         CONNECT("!!!!W!!!!!!!!!!!!!"),
@@ -89,7 +89,7 @@ enum ConnectionState {
         /** The peer had its time to answer. */
         LINGERED("!!!!!!!!!!!!!!!!G.");
 
-        /** Its row: to which state it leads from each one. */
+        /** The row of the table: to which state the event leads from each one. */
         private final String row;
 
         Event(String row) {

@@ -75,7 +75,7 @@ final class ConnectionWindows implements MemoryDomain {
     /** Windows that are not bound. Guarded by this. */
     private final ArrayDeque<MemoryWindow> spare = new ArrayDeque<>(0);
 
-    /** Those with a window. Guarded by this. */
+    /** Regions with a window. Guarded by this. */
     private final Set<Bound> open = Collections.newSetFromMap(new IdentityHashMap<>());
 
     /** The window that {@link #prove} has bound. Guarded by this. */
@@ -91,7 +91,7 @@ final class ConnectionWindows implements MemoryDomain {
     private final ArrayDeque<Bound> waiting = new ArrayDeque<>();
     private final ArrayDeque<Bound> retiring = new ArrayDeque<>(0);
 
-    /** Of which a binding or an invalidation is out, in the order in which these were posted. */
+    /** Windows of which a binding or an invalidation is out, in the order of posting. */
     private final ArrayDeque<Bound> posted = new ArrayDeque<>();
 
     ConnectionWindows(VerbsMemoryDomain domain, VerbsEndpoint endpoint, boolean reuses) {
@@ -108,7 +108,7 @@ final class ConnectionWindows implements MemoryDomain {
         /** What the window is bound into is this region of a pool, which is held; null for a region of its own. */
         private final VerbsMemoryDomain.@Nullable Region pooled;
 
-        /** Its window is bound again for another one, or closed. */
+        /** Whether it is for one operation, so that its window is bound again for another one, or closed. */
         private final boolean isForOperation;
 
         // Confined to the loop's thread.

@@ -129,7 +129,7 @@ final class DeviceEvents {
         }
     }
 
-    /** Its asynchronous events cannot be read any more. The connection loop's thread. */
+    /** Gives the device up, whose asynchronous events cannot be read any more. The connection loop's thread. */
     void onUnreadable(NativeRdmaException failure) {
         devices.lose0(device, "cannot be asked for its asynchronous events any more: " + failure.getMessage());
     }

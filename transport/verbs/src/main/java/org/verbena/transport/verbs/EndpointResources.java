@@ -210,12 +210,12 @@ final class EndpointResources {
         if (!used.family().isHardware()) {
             return RendezvousThreshold.MEASURED_BYTES;
         }
-        // For a message in the pool. In other memory a long message is registered for fragments as well.
+        // This is for a message in the pool. One in other memory is registered in any case, for fragments too.
         if (windows != null) {
-            int commands = used.family().bindsBehindWork() ? 0 : 2; // a window is made and given back
+            int commands = used.family().bindsBehindWork() ? 0 : 2; // to bind a window and to invalidate it
             return RendezvousThreshold.bytes(gigabitsPerSecond, commands, 0, peerReceiveBytes);
         }
-        // On iWARP the receiver registers it as well, for the sender to write.
+        // On iWARP the receiver registers its memory as well, so that the sender can write into it.
         int registrations = used.isIwarp() ? 2 : 1;
         return RendezvousThreshold.bytes(gigabitsPerSecond, 2 * registrations, registrations, peerReceiveBytes);
     }

@@ -303,7 +303,7 @@ final class ExchangeSetup extends EndpointSetup {
 
     @Override
     void notifyPeer(byte[] rejection) {
-        // The peer only notices that the queue pair does not answer any more.
+        // Nothing can be sent: the peer notices only that the queue pair does not answer.
     }
 
     @Override

@@ -346,7 +346,7 @@ final class LoopDevice {
                 try {
                     queue.queue.requestNotify(false);
                 } catch (NativeRdmaException refused) {
-                    // It is polled until its endpoints have drained, which wakes the loop.
+                    // Poll the queue until its endpoints have drained; their end wakes the loop.
                     breakQueue(queue, refused);
                     continue;
                 }
@@ -595,8 +595,7 @@ final class LoopDevice {
             broken.close();
             brokenSharedReceives.remove(broken);
         } catch (NativeRdmaException | IllegalStateException stillUsed) {
-            LOG.debug(
-                    "A shared receive queue of {} is still in use", device.name(), stillUsed); // it goes with the loop
+            LOG.debug("A shared receive queue of {} is still in use", device.name(), stillUsed); // closed with the loop
         }
     }
 

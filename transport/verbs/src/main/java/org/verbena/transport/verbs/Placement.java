@@ -48,8 +48,8 @@ final class Placement {
     }
 
     /**
-     * Keeps this thread on processors, as far as it may run there: a choice that the program, or whoever started it,
-     * has made before is narrowed and never widened.
+     * Keeps this thread on processors, as far as it may run there: a choice that the program, or what started it, has
+     * made before is narrowed and never widened.
      *
      * @param processors near its device; empty to leave it where it is
      * @return whether it is kept there

@@ -105,7 +105,7 @@ final class ReceivePath {
         return maxSges;
     }
 
-    /** Of the endpoint's own queue. */
+    /** The depth of the endpoint's own queue. */
     int depth() {
         return ring.depth();
     }

@@ -66,22 +66,22 @@ final class SendStaging {
 
     // Work requests are numbered as WorkRing does. An end is the number behind the last one.
 
-    /** Those up to here that somebody waits for. */
+    /** Behind the last work request for whose completion somebody waits. */
     private long awaitedEnd;
 
-    /** Those up to here complete with a signalled one of them, which may still be staged. */
+    /** Behind the last signalled work request, which may still be staged; with it all before it complete. */
     private long signalledEnd;
 
-    /** The same, and the device has it. */
+    /** Behind the last signalled work request that the device has. */
     private long postedSignalledEnd;
 
-    /** Those up to here complete with the write of no bytes. */
+    /** Behind the last work request that completes with a write of no bytes. */
     private long askedEnd;
 
     /** The same at the end. */
     private long lastAskedEnd;
 
-    /** Signalled, and not known to be done. */
+    /** How many signalled work requests are not known to be done. */
     private int signalledOut;
 
     private boolean isOver;
@@ -176,7 +176,7 @@ final class SendStaging {
 
     // ---- completions
 
-    /** Those up to here complete with what is signalled, staged or under way. */
+    /** Behind the last work request that completes with what is signalled, staged or under way. */
     private long coveredEnd() {
         return Math.max(signalledEnd, askedEnd);
     }
@@ -269,7 +269,7 @@ final class SendStaging {
         if (asks && lastAskedEnd > Math.max(ring.begin(), Math.max(postedSignalledEnd, askedEnd))) {
             int errno = post(WorkRequestId.LAST_ASKING);
             if (errno != 0) {
-                LOG.debug("ibv_post_send() failed with {}: what is out is waited for in vain", Errno.name(errno));
+                LOG.debug("ibv_post_send() failed with {}: what is out will never complete", Errno.name(errno));
             }
         }
     }

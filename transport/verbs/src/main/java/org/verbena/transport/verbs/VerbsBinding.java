@@ -38,8 +38,7 @@ final class VerbsBinding implements LocalBinding {
     static VerbsBinding of(VerbsProvider provider, InetSocketAddress wanted) {
         CmId made = null;
         try {
-            made = provider.connectionLoop()
-                    .newId(event -> {}); // until it connects, nothing that happens to it matters
+            made = provider.connectionLoop().newId(event -> {}); // no event matters before it connects
             made.bind(wanted);
             return new VerbsBinding(provider, made, Objects.requireNonNull(made.localAddress()));
         } catch (NativeRdmaException refused) {

@@ -271,7 +271,7 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
                                     setup.queuePair().number(), false));
                 case ESTABLISHED -> {
                     DatagramParameters answer = answered(event);
-                    closeId(); // the answer is all that it was for
+                    closeId(); // it was only needed for the answer
                     create(answer.address(), answer.queuePairNumber(), answer.queueKey());
                 }
                 case MULTICAST_JOIN -> {

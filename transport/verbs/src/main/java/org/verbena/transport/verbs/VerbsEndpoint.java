@@ -94,7 +94,7 @@ final class VerbsEndpoint extends QueuePairEndpoint implements Endpoint {
     private @Nullable CmEvent endedBefore;
     private @Nullable EndpointCapabilities capabilities;
 
-    /** Those that exist here, as {@link PostChecks#operations} has them. */
+    /** The operations that exist here, as {@link PostChecks#operations} has them. */
     private Set<WorkRequest.Opcode> operations = Set.of();
 
     private @Nullable VerbsMemoryDomain domain;

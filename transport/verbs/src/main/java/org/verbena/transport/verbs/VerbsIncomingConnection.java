@@ -28,7 +28,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     private final InetSocketAddress remoteAddress;
     private final Future<?> forgotten;
 
-    /** Of its device. */
+    /** The setup loop of its device. */
     private final SetupLoop loop;
 
     /** Guarded by this. */

@@ -298,7 +298,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
                 listenAgain(event.id(), "its device " + VerbsDevice.REMOVED);
                 provider.devices().findRemoved();
             }
-            // Of a bond that has failed over: the id stays on the device that has gone (core/cma.c, cma_netdev_change).
+            // A bond has failed over: the id stays on the device that has gone (core/cma.c, cma_netdev_change).
             case ADDR_CHANGE -> listenAgain(event.id(), "the network address of its device changed");
             default -> LOG.debug("Listener on {}: {}", VerbsProvider.format(requestedAddress), event.describe());
         }

@@ -23,7 +23,7 @@ class WorkSlot {
     private boolean heldByPoster;
     private RegisteredMemory first = GONE;
 
-    /** Those behind the first, as many as the longest list had. */
+    /** The regions behind the first, as many as the longest list had. */
     private RegisteredMemory[] more = NONE;
 
     /**
@@ -77,7 +77,7 @@ class WorkSlot {
         try {
             region.release();
         } catch (RuntimeException refused) {
-            // Its owner has gone, and the callers that wait for the completion cannot act on this.
+            // The slot's owner has gone, and the callers that wait for the completion cannot act on this.
             LOG.error("Memory that was closed while it was in use stays registered", refused);
         }
     }

@@ -16,7 +16,7 @@ public class NatPollCqCall extends SVCPollCq {
     private final IbvWC[] completions;
     private final int most;
 
-    /** Of C's structs; null once freed. */
+    /** The memory of C's structs; null once freed. */
     private @Nullable MemBuf memory;
 
     private int taken;

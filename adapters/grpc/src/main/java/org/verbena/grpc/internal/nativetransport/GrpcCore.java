@@ -101,7 +101,7 @@ public final class GrpcCore {
             return make.apply(tracers);
         }
 
-        /** Of 1.79 and before; 1.82 has the other. */
+        /** The method of gRPC 1.79 and before; 1.82 has the one above. */
         @SuppressWarnings({"unused", "EffectivelyPrivate"}) // gRPC calls it
         public InternalServer buildClientTransportServers(List<? extends ServerStreamTracer.Factory> tracers) {
             return make.apply(tracers);

@@ -193,7 +193,7 @@ final class NativeClientStream extends AbstractClientStream {
         }
     }
 
-    /** Of fields that are not longer than this end accepts. */
+    /** Makes metadata of fields that are not longer than this end accepts. */
     static Metadata metadata(Fields fields) {
         return InternalMetadata.newMetadata(fields.count(), fields.namesAndValues());
     }

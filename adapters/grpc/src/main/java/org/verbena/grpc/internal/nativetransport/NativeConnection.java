@@ -201,7 +201,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             } catch (RejectedExecutionException gone) {
                 LOG.trace("{}: its loop has ended", logId, gone);
                 synchronized (commands) {
-                    drain0(); // the connection has ended with its loop; this tells the calls
+                    drain0(); // the connection has ended with its loop: fail the calls
                 }
             } catch (Throwable failure) {
                 scheduled.set(false); // the next command tries again
@@ -699,7 +699,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
         from.fireChannelInactive();
     }
 
-    /** Of a channel that was never active as well. */
+    /** Netty calls this for a channel that was never active, too. */
     @Override
     public final void channelUnregistered(ChannelHandlerContext from) {
         closed0();
@@ -769,7 +769,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             try {
                 flow.owner.lost(lost);
             } catch (RuntimeException | Error failure) {
-                LOG.warn("{}: the end of a call", this, failure); // the others end as well
+                LOG.warn("{}: the end of a call", this, failure); // go through the rest
             }
         }
         finish0();

@@ -29,10 +29,10 @@ public final class NativeSettings {
     /** How many calls the peer may have open. */
     public int maxStreams = MAX_STREAMS;
 
-    /** Of a message, in bytes. */
+    /** The longest message. */
     public int maxMessageBytes = GrpcUtil.DEFAULT_MAX_MESSAGE_SIZE;
 
-    /** Of metadata in a frame, in bytes. */
+    /** The longest metadata of a frame. */
     public int maxFieldsBytes = GrpcUtil.DEFAULT_MAX_HEADER_LIST_SIZE;
 
     /** After how long without a frame a PING is sent; {@link #NEVER} for not at all. */

@@ -42,10 +42,10 @@ final class StreamFlow {
     /** What was charged for these beyond their bytes, because they came in short DATA. */
     int surcharge;
 
-    /** It waits for its turn at the connection's credit or the channel. */
+    /** Whether the stream waits for the connection's credit or the channel. */
     boolean queued;
 
-    /** It has left the connection. */
+    /** Whether the stream has left the connection. */
     boolean removed;
 
     /** The peer's half has ended. */
@@ -57,7 +57,7 @@ final class StreamFlow {
     /** This end's TRAILERS have been sent, and the owner does not know it yet. */
     boolean trailersUnreported;
 
-    /** It has something to report. */
+    /** Whether the stream has something to report. */
     boolean reporting;
 
     /** Bytes that were sent and not yet reported to the owner. */

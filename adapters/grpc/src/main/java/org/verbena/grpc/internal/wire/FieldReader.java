@@ -17,7 +17,7 @@ final class FieldReader {
         final Kind kind;
         byte[] value;
 
-        /** Of a pseudo-field. */
+        /** The value of a pseudo-field. */
         @Nullable String text;
 
         Slot(byte[] name, Kind kind, byte[] value) {

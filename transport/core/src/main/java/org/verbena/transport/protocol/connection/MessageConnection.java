@@ -552,7 +552,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             try {
                 listener.onResumable(this);
             } catch (Error refused) {
-                resumable = false; // whoever frees memory next may ask again
+                resumable = false; // the next to free memory may ask again
                 throw refused;
             }
         }

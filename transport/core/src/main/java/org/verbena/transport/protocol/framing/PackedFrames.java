@@ -24,7 +24,7 @@ import org.verbena.transport.spi.Endpoint;
  * }</pre>
  */
 final class PackedFrames {
-    /** A longer message goes alone and without a copy: a frame of its own costs less than to copy it at both ends. */
+    /** A longer message has a frame of its own, without a copy: that costs less than to copy it at both ends. */
     private static final int MOST_MESSAGE_BYTES = 1024;
     /** The receiver works on one frame while the sender packs the next. */
     private static final int MOST_PAYLOAD_BYTES = 16 << 10;
@@ -50,7 +50,7 @@ final class PackedFrames {
         this.sender = sender;
     }
 
-    /** How many messages from this one on may share a frame; less than two if it goes alone. */
+    /** How many messages from this one on may share a frame; less than two if it has one of its own. */
     int count(Operation first) {
         if (first.nextInOrder() == null || !handshake.haveFeature(Wire.FEATURE_PACKS)) {
             return 1;
@@ -80,7 +80,7 @@ final class PackedFrames {
      * Posts these messages in one frame, which has a copy of them.
      *
      * @return {@link Obstacle#MEMORY} if there is none for the copy now, or one of them cannot be read: the first may
-     *     still go alone
+     *     still go by itself
      */
     Obstacle post(Endpoint endpoint, Operation first, int count) {
         int bytes = 0;
