@@ -80,7 +80,7 @@ public final class CallRecorder {
     private static final int NAME_OFFSET = 24;
 
     /** Linux maps nothing below; tests pass small numbers for pointers that nobody follows. */
-    private static final long LEAST_POINTER = 65_536;
+    private static final long MIN_POINTER = 65_536;
 
     private static final MemorySegment MEMORY = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     private static final StackWalker STACK = StackWalker.getInstance();
@@ -90,12 +90,12 @@ public final class CallRecorder {
     private static final ClassDesc ME = ClassDesc.of("CallRecorder");
 
     /** Enough for the set never to grow, which it may not do on two threads at once. */
-    private static final int MOST_METHODS = 16_384;
+    private static final int MAX_METHODS = 16_384;
 
     /** Methods of the objects that programs use, and which of them the current test has passed. */
     private static final List<String> METHODS = new CopyOnWriteArrayList<>();
 
-    private static final AtomicReference<BitSet> PASSED = new AtomicReference<>(new BitSet(MOST_METHODS));
+    private static final AtomicReference<BitSet> PASSED = new AtomicReference<>(new BitSet(MAX_METHODS));
 
     private static volatile String test = "-";
     private static Path file;
@@ -230,7 +230,7 @@ public final class CallRecorder {
         }
         if (!test.equals(type.getSimpleName())) {
             test = type.getSimpleName();
-            PASSED.set(new BitSet(MOST_METHODS));
+            PASSED.set(new BitSet(MAX_METHODS));
         }
     }
 
@@ -269,7 +269,7 @@ public final class CallRecorder {
     }
 
     private static String deviceOf(String method, long pointer) {
-        if (pointer < LEAST_POINTER) {
+        if (pointer < MIN_POINTER) {
             return "-";
         }
         if (OF_DEVICES.contains(method)) {

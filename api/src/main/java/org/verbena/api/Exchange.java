@@ -234,13 +234,13 @@ public final class Exchange {
      * byte[] part = backend.request(question, exchange.remaining(Duration.ofSeconds(5))).get();
      * }</pre>
      *
-     * @param most the upper limit, also for a peer that does not say how long it waits; more than zero
+     * @param max the upper limit, also for a peer that does not say how long it waits; more than zero
      * @return at least a nanosecond, so that the new request times out if this one's time is over
-     * @throws IllegalArgumentException {@code most} is not positive
+     * @throws IllegalArgumentException {@code max} is not positive
      */
-    public Duration remaining(Duration most) {
-        long mostNanos = ShortForm.positive("most", most);
-        return Duration.ofNanos(Math.max(1, Math.min(mostNanos, remainingNanos())));
+    public Duration remaining(Duration max) {
+        long maxNanos = ShortForm.positive("most", max);
+        return Duration.ofNanos(Math.max(1, Math.min(maxNanos, remainingNanos())));
     }
 
     /**

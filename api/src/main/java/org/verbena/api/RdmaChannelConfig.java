@@ -127,13 +127,13 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> implemen
         return OptionRow.kept(option, preset).untilStarted();
     }
 
-    private static OptionRow<Integer> number(ChannelOption<Integer> option, int least, int most, int preset) {
-        return number(option, least, most, config -> preset);
+    private static OptionRow<Integer> number(ChannelOption<Integer> option, int min, int max, int preset) {
+        return number(option, min, max, config -> preset);
     }
 
     private static OptionRow<Integer> number(
-            ChannelOption<Integer> option, int least, int most, Function<TableConfig<?>, Integer> preset) {
-        return OptionRow.within(OptionRow.computed(option, preset).untilStarted(), least, most);
+            ChannelOption<Integer> option, int min, int max, Function<TableConfig<?>, Integer> preset) {
+        return OptionRow.within(OptionRow.computed(option, preset).untilStarted(), min, max);
     }
 
     static OptionRow<Integer> receiveBufferBytes(Function<TableConfig<?>, Integer> preset) {

@@ -512,14 +512,14 @@ public final class RdmaClient implements MessageClient {
          * until then. The client sends at most a tenth as many requests again as are answered, plus a burst of ten, so
          * that retries do not keep a server overloaded. 0 by default.
          *
-         * @param most how often each request may be sent again, 0 or more
+         * @param max how often each request may be sent again, 0 or more
          * @return this
          */
-        public Builder retries(int most) {
-            if (most < 0) {
-                throw new IllegalArgumentException("retries " + most + " is below 0");
+        public Builder retries(int max) {
+            if (max < 0) {
+                throw new IllegalArgumentException("retries " + max + " is below 0");
             }
-            settings.retries = most;
+            settings.retries = max;
             return this;
         }
 
@@ -543,11 +543,11 @@ public final class RdmaClient implements MessageClient {
          * Limits how many requests may wait for their replies, on each connection. One that exceeds the limit fails
          * with {@link SendLimitException}, and may be sent again when an earlier one has its reply. 262,144 by default.
          *
-         * @param most 1 or more
+         * @param max 1 or more
          * @return this
          */
-        public Builder maxRequests(int most) {
-            settings.maxRequests = Math.toIntExact(ShortForm.positive("maxRequests", most));
+        public Builder maxRequests(int max) {
+            settings.maxRequests = Math.toIntExact(ShortForm.positive("maxRequests", max));
             return this;
         }
 
@@ -670,17 +670,17 @@ public final class RdmaClient implements MessageClient {
         }
 
         /**
-         * Sets how long the client waits before it connects again: after a failure any time up to {@code least}, after
-         * each further failure up to 1.6 times as long as before, and never longer than {@code most}. The wait is
+         * Sets how long the client waits before it connects again: after a failure any time up to {@code min}, after
+         * each further failure up to 1.6 times as long as before, and never longer than {@code max}. The wait is
          * random, so that clients which have lost the same server do not come back all at once. 50 ms and 30 s by
          * default.
          *
-         * @param least the first bound, more than zero
-         * @param most the last bound, no less than that
+         * @param min the first bound, more than zero
+         * @param max the last bound, no less than that
          * @return this
          */
-        public Builder backOff(Duration least, Duration most) {
-            settings.setBackOff(least, most);
+        public Builder backOff(Duration min, Duration max) {
+            settings.setBackOff(min, max);
             return this;
         }
 

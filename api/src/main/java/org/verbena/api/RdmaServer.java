@@ -235,7 +235,7 @@ public final class RdmaServer implements AutoCloseable {
      * matters; further ones return its outcome. {@link #close()} ends it early. May be called on any thread, also in a
      * handler, which must not wait for the outcome: it is one of those that are waited for, until the time is over.
      *
-     * @param most how long clients and handlers have, more than zero: as long as the slowest handlers need. Closing the
+     * @param max how long clients and handlers have, more than zero: as long as the slowest handlers need. Closing the
      *     connections takes up to 5 s more, and with a shared group as long as {@link
      *     RdmaChannelOption#CLOSE_TIMEOUT_MILLIS} says
      * @return done when the server is closed: with true if every request that had arrived was answered, and with false
@@ -243,8 +243,8 @@ public final class RdmaServer implements AutoCloseable {
      *     nothing
      * @throws IllegalArgumentException the time is not positive
      */
-    public CompletableFuture<Boolean> shutdown(Duration most) {
-        long nanos = Math.min(ShortForm.positive("most", most), MAX_SHUTDOWN_NANOS);
+    public CompletableFuture<Boolean> shutdown(Duration max) {
+        long nanos = Math.min(ShortForm.positive("most", max), MAX_SHUTDOWN_NANOS);
         CompletableFuture<Boolean> outcome = new CompletableFuture<>();
         CompletableFuture<Boolean> earlier = stopping.compareAndExchange(null, outcome);
         if (earlier != null) {
@@ -276,15 +276,15 @@ public final class RdmaServer implements AutoCloseable {
      * RdmaServer.bind("0.0.0.0", 7471, handler).closeOnSigterm(Duration.ofSeconds(20));
      * }</pre>
      *
-     * @param most how long clients and handlers have, more than zero: at least 5 s less than what the operating system
+     * @param max how long clients and handlers have, more than zero: at least 5 s less than what the operating system
      *     or the orchestrator waits before it kills the process
      * @return this
      * @throws IllegalArgumentException the time is not positive
      * @throws IllegalStateException the JVM is ending already
      */
-    public RdmaServer closeOnSigterm(Duration most) {
-        long nanos = ShortForm.positive("most", most);
-        Thread stop = new Thread(() -> shutdownAtExit(most, nanos), "verbena-shutdown");
+    public RdmaServer closeOnSigterm(Duration max) {
+        long nanos = ShortForm.positive("most", max);
+        Thread stop = new Thread(() -> shutdownAtExit(max, nanos), "verbena-shutdown");
         Runtime.getRuntime().addShutdownHook(stop);
         remove(hook.getAndSet(stop));
         if (closed) { // perhaps before the hook was there
@@ -293,13 +293,13 @@ public final class RdmaServer implements AutoCloseable {
         return this;
     }
 
-    private void shutdownAtExit(Duration most, long nanos) {
+    private void shutdownAtExit(Duration max, long nanos) {
         long closingNanos = TimeUnit.MILLISECONDS.toNanos(ShortForm.CLOSE_MILLIS);
         try {
             boolean answered =
-                    shutdown(most).get(Math.min(nanos, MAX_SHUTDOWN_NANOS) + closingNanos, TimeUnit.NANOSECONDS);
+                    shutdown(max).get(Math.min(nanos, MAX_SHUTDOWN_NANOS) + closingNanos, TimeUnit.NANOSECONDS);
             if (!answered) {
-                LOG.warn("{}: not all requests were answered within {} at the end of the JVM", channel, most);
+                LOG.warn("{}: not all requests were answered within {} at the end of the JVM", channel, max);
             }
         } catch (InterruptedException | ExecutionException | TimeoutException failure) {
             LOG.warn("{}: the server could not be shut down at the end of the JVM", channel, failure);
@@ -563,12 +563,12 @@ public final class RdmaServer implements AutoCloseable {
          * @return this
          */
         public Builder shedding(Duration target, Duration interval) {
-            long least = ShortForm.positive("target", target);
+            long min = ShortForm.positive("target", target);
             long nanos = ShortForm.positive("interval", interval);
-            if (nanos < least) {
+            if (nanos < min) {
                 throw new IllegalArgumentException("interval " + interval + " is shorter than target " + target);
             }
-            targetNanos = Math.min(least, MAX_SHEDDING_NANOS);
+            targetNanos = Math.min(min, MAX_SHEDDING_NANOS);
             intervalNanos = Math.min(nanos, MAX_SHEDDING_NANOS);
             return this;
         }

@@ -321,9 +321,9 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     private void deliver0() {
         assert eventLoop().inEventLoop();
-        int most = connectionsPerRead();
+        int max = connectionsPerRead();
         int delivered = 0;
-        while (readPending && state == State.ACTIVE && delivered < most && !isEnding0()) {
+        while (readPending && state == State.ACTIVE && delivered < max && !isEnding0()) {
             Arrival arrival = waiting.poll();
             if (arrival == null) {
                 break;

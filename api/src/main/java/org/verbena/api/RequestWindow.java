@@ -48,30 +48,30 @@ public final class RequestWindow {
      * Runs operations until there are no more, or one has failed. Any thread.
      *
      * @param loop where operations begin, and where their futures' listeners run: the channel's
-     * @param most how many are under way at once, 1 or more
+     * @param max how many are under way at once, 1 or more
      * @param next begins an operation and returns its future, or returns null if there are no more. It is not called
      *     again after null, after it has thrown, and after a failure
      * @return how many have succeeded; completes once none is under way. It fails with the first failure, or with what
      *     {@code next} has thrown, also only once none is under way. Cancelling it has no effect
-     * @throws IllegalArgumentException {@code most} is below 1
+     * @throws IllegalArgumentException {@code max} is below 1
      * @throws java.util.concurrent.RejectedExecutionException the loop has ended
      */
-    public static Future<Long> run(EventLoop loop, int most, Supplier<? extends @Nullable Future<?>> next) {
-        if (most < 1) {
-            throw new IllegalArgumentException("a window of " + most + " operations: 1 or more");
+    public static Future<Long> run(EventLoop loop, int max, Supplier<? extends @Nullable Future<?>> next) {
+        if (max < 1) {
+            throw new IllegalArgumentException("a window of " + max + " operations: 1 or more");
         }
         RequestWindow window = new RequestWindow(loop, next);
         window.outcome.setUncancellable();
         if (loop.inEventLoop()) {
-            window.fill0(most);
+            window.fill0(max);
         } else {
-            loop.execute(() -> window.fill0(most));
+            loop.execute(() -> window.fill0(max));
         }
         return window.outcome;
     }
 
-    private void fill0(int most) {
-        for (int i = 0; i < most && !isOver; i++) {
+    private void fill0(int max) {
+        for (int i = 0; i < max && !isOver; i++) {
             begin0();
         }
         endIfDone0();

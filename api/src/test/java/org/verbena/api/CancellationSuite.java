@@ -259,7 +259,7 @@ public abstract class CancellationSuite extends ApiSuite {
                         .bind(host(), 0, hangs);
                 RdmaClient client = client(server)) {
             List<CompletableFuture<byte[]>> requests = new ArrayList<>();
-            for (int i = 0; i < VirtualHandlers.MOST + 100; i++) {
+            for (int i = 0; i < VirtualHandlers.MAX + 100; i++) {
                 requests.add(client.request(new byte[2], Duration.ofSeconds(1)));
             }
             CompletableFuture<byte[]> last = client.request(new byte[1]);
@@ -463,7 +463,7 @@ public abstract class CancellationSuite extends ApiSuite {
     void whatHasNoAnswerIsBoundedAndEndsWithItsConnection() {
         for (boolean virtual : new boolean[] {false, true}) {
             for (int bytes : new int[] {1, 1000}) {
-                int most = bytes == 1 ? 10 : 5;
+                int max = bytes == 1 ? 10 : 5;
                 try (RdmaServer server = RdmaServer.builder()
                         .group(group)
                         .virtualThreads(virtual)
@@ -471,11 +471,11 @@ public abstract class CancellationSuite extends ApiSuite {
                         .bind(host(), 0, holding)) {
                     RdmaClient client = client(server);
                     List<CompletableFuture<byte[]>> requests = new ArrayList<>();
-                    for (int i = 0; i < most; i++) {
+                    for (int i = 0; i < max; i++) {
                         requests.add(client.request(new byte[bytes]));
                     }
                     List<Held> all = new ArrayList<>();
-                    for (int i = 0; i < most; i++) {
+                    for (int i = 0; i < max; i++) {
                         all.add(Patience.take("a request", held));
                     }
                     assertThat(((RequestException.Refused) failure("one more", client.request(new byte[bytes])))

@@ -25,7 +25,7 @@ public abstract class ClaimsSuite extends ApiSuite {
     private static final int MESSAGES = 50_000;
 
     /** Sixteen messages or more share a frame. */
-    private static final double MOST_FRAMES = 1.0 / 16;
+    private static final double MAX_FRAMES = 1.0 / 16;
 
     /** Counts messages of consecutive numbers. */
     private static final class Counter extends ChannelInboundHandlerAdapter {
@@ -105,7 +105,7 @@ public abstract class ClaimsSuite extends ApiSuite {
                     "%s, an ordinary message among %d: %.4f frames a message, back-pressure %d times%n",
                     provider(), claimsBetweenWrites, (double) frames / MESSAGES, feed.pressed);
             if (claimsBetweenWrites == 0) {
-                assertThat(frames).isLessThanOrEqualTo((long) (MESSAGES * MOST_FRAMES));
+                assertThat(frames).isLessThanOrEqualTo((long) (MESSAGES * MAX_FRAMES));
             }
             assertThat(inbox(accepted).failures).isEmpty();
             // They count when the device has sent them, which the reader does not wait for.
@@ -243,14 +243,14 @@ public abstract class ClaimsSuite extends ApiSuite {
             assertThatThrownBy(claims::abort).isInstanceOf(IllegalStateException.class);
             on(channel, () -> {
                 assertThat(channel.claims()).isSameAs(claims);
-                int most = claims.maxBytes();
-                assertThatThrownBy(() -> claims.tryClaim(most + 1)).isInstanceOf(MessageTooLargeException.class);
-                assertThat(claims.tryClaim(most)).isEqualTo(Outcome.CLAIMED);
+                int max = claims.maxBytes();
+                assertThatThrownBy(() -> claims.tryClaim(max + 1)).isInstanceOf(MessageTooLargeException.class);
+                assertThat(claims.tryClaim(max)).isEqualTo(Outcome.CLAIMED);
                 assertThatThrownBy(() -> claims.tryClaim(1)).isInstanceOf(IllegalStateException.class);
-                claims.buffer().writeZero(most);
+                claims.buffer().writeZero(max);
                 assertThat(claims.commit()).isTrue();
                 claims.flush();
-                return most;
+                return max;
             });
             assertThat(inbox(server.next()).next()).isEqualTo(new byte[15_872]);
             done("closing", channel.close());

@@ -30,7 +30,7 @@ public abstract class FairLoopSuite {
     private static final int TIMES = 21;
 
     /** If each peer had its turn first, it would be {@link #PEERS} times 256 KiB, which is 12 MiB. */
-    private static final long MOST_BYTES_BEFORE = 4 << 20;
+    private static final long MAX_BYTES_BEFORE = 4 << 20;
 
     /** Which provider. */
     protected abstract String provider();
@@ -87,7 +87,7 @@ public abstract class FairLoopSuite {
                     provider(), before[TIMES / 2] >> 10, before[TIMES - 1] >> 10);
             assertThat(before[TIMES / 2])
                     .as("bytes of long messages before a short one")
-                    .isLessThan(MOST_BYTES_BEFORE);
+                    .isLessThan(MAX_BYTES_BEFORE);
         }
     }
 

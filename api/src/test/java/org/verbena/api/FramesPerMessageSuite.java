@@ -28,12 +28,12 @@ import org.verbena.transport.spi.Patience;
 @Timeout(240)
 public abstract class FramesPerMessageSuite {
     private static final int MESSAGE_BYTES = 64;
-    private static final double MOST_FRAMES = 1.1;
+    private static final double MAX_FRAMES = 1.1;
     private static final int TOGETHER = 64;
     /** Receives are posted again a few at a time, and the first ones before there was any other. */
-    private static final int MOST_PLACES = 6;
+    private static final int MAX_PLACES = 6;
 
-    private static final double MOST_FRAMES_TOGETHER = 0.2;
+    private static final double MAX_FRAMES_TOGETHER = 0.2;
 
     /** Which provider. */
     protected abstract String provider();
@@ -76,7 +76,7 @@ public abstract class FramesPerMessageSuite {
             System.out.printf(
                     "%s, %d channels%s: %.3f frames a message%n",
                     provider(), channels, shared ? " that share receives" : "", (double) frames / messages);
-            assertThat(frames).isBetween(messages, (long) (MOST_FRAMES * messages));
+            assertThat(frames).isBetween(messages, (long) (MAX_FRAMES * messages));
         }
     }
 
@@ -118,7 +118,7 @@ public abstract class FramesPerMessageSuite {
             System.out.printf(
                     "%s, %d messages flushed together: %.3f frames a message%n",
                     provider(), TOGETHER, (double) frames / messages);
-            assertThat(frames).isBetween(2L * rounds, (long) (MOST_FRAMES_TOGETHER * messages));
+            assertThat(frames).isBetween(2L * rounds, (long) (MAX_FRAMES_TOGETHER * messages));
         }
     }
 
@@ -143,7 +143,7 @@ public abstract class FramesPerMessageSuite {
             System.out.printf(
                     "%s, %d messages flushed one by one: %.3f frames a message%n",
                     provider(), messages, (double) frames / messages);
-            assertThat(frames).isBetween(1L, (long) (MOST_FRAMES_TOGETHER * messages));
+            assertThat(frames).isBetween(1L, (long) (MAX_FRAMES_TOGETHER * messages));
         }
     }
 
@@ -159,7 +159,7 @@ public abstract class FramesPerMessageSuite {
             channel.eventLoop().execute(() -> Requests.send(channel));
             Patience.until("all replies", () -> requests.replies.get() == rounds);
             System.out.printf("%s, one at a time: %d receives%n", provider(), requests.places.size());
-            assertThat(requests.places).hasSizeLessThanOrEqualTo(MOST_PLACES);
+            assertThat(requests.places).hasSizeLessThanOrEqualTo(MAX_PLACES);
         }
     }
 

@@ -75,14 +75,14 @@ public abstract class KilledServersSuite extends ApiSuite {
     /** Sends one request after the other, goes on when one fails, and ends when the load does. */
     private final class Sender {
         private final RdmaClient client;
-        private final int mostFailures;
+        private final int maxFailures;
         final Map<Long, Throwable> failures = new ConcurrentHashMap<>();
         final Set<Long> answers = ConcurrentHashMap.newKeySet();
         final CompletableFuture<Void> end = new CompletableFuture<>();
 
-        Sender(RdmaClient client, int mostFailures) {
+        Sender(RdmaClient client, int maxFailures) {
             this.client = client;
-            this.mostFailures = mostFailures;
+            this.maxFailures = maxFailures;
         }
 
         void next() {
@@ -98,7 +98,7 @@ public abstract class KilledServersSuite extends ApiSuite {
                     failures.put(number, new AssertionError("another request's reply"));
                 }
                 // One that is lost twice in a kill has not gone elsewhere.
-                if (isEnding || failures.size() > mostFailures) {
+                if (isEnding || failures.size() > maxFailures) {
                     end.complete(null);
                 } else {
                     next();

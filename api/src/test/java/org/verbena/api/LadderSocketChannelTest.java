@@ -351,13 +351,13 @@ class LadderSocketChannelTest {
     @ParameterizedTest
     @ValueSource(strings = {StagedProvider.NAME, "soft", Carrier.TCP})
     void readsOnlyWhenAsked(String rung) {
-        int mostMessages = 2;
+        int maxMessages = 2;
         LadderSocketChannel client = connect(
                 bootstrap(rung(rung))
                         .option(ChannelOption.AUTO_READ, false)
                         .option(
                                 ChannelOption.RECVBUF_ALLOCATOR,
-                                new FixedRecvByteBufAllocator(65_536).maxMessagesPerRead(mostMessages)),
+                                new FixedRecvByteBufAllocator(65_536).maxMessagesPerRead(maxMessages)),
                 server(rung));
         Channel child = child();
         long written = 0;
@@ -373,10 +373,10 @@ class LadderSocketChannelTest {
         long before = 0;
         for (int i = 0; i < 3; i++) {
             client.read();
-            long least = before;
-            Patience.until("a batch", () -> received > least);
+            long min = before;
+            Patience.until("a batch", () -> received > min);
             settle(child, client);
-            assertThat(received - before).as("one read is one batch").isLessThanOrEqualTo(mostMessages * 65_536L);
+            assertThat(received - before).as("one read is one batch").isLessThanOrEqualTo(maxMessages * 65_536L);
             before = received;
         }
         assertThat(received).isLessThan(written);

@@ -30,7 +30,7 @@ public abstract class ManyChannelsSuite {
     private static final int FRAME_COUNTS = 3;
 
     /** Frames of requests and their replies for each of these messages. */
-    private static final double MOST_FRAMES = 1.1;
+    private static final double MAX_FRAMES = 1.1;
 
     /** Which provider. */
     protected abstract String provider();
@@ -97,7 +97,7 @@ public abstract class ManyChannelsSuite {
                     System.out.printf(
                             "%s channels on %s: %d frames for %d messages%n", counts[0], provider(), frames, messages);
                     assertThat(frames).as("frames with %s channels", counts[0]).isBetween(messages, (long)
-                            (MOST_FRAMES * messages));
+                            (MAX_FRAMES * messages));
                 }
                 assertThat(after(clientOutput, "echoed ")).isEqualTo(String.valueOf(channels));
             }

@@ -8,16 +8,16 @@ public final class MemoryInUse {
 
     /** Bytes of the heap after so many collections that the last two freed nothing more. */
     public static long heapBytes() {
-        long least = Long.MAX_VALUE;
+        long min = Long.MAX_VALUE;
         for (int same = 0; same < 2; same++) {
             System.gc();
             long used = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
-            if (used < least) {
-                least = used;
+            if (used < min) {
+                min = used;
                 same = -1;
             }
         }
-        return least;
+        return min;
     }
 
     /**

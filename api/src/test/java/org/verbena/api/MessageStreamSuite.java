@@ -933,7 +933,7 @@ public abstract class MessageStreamSuite extends ApiSuite {
 
     private void slowReader(long total, int bytes) throws Exception {
         BlockingQueue<Throwable> lost = new LinkedBlockingQueue<>();
-        AtomicLong mostUsed = new AtomicLong();
+        AtomicLong maxUsed = new AtomicLong();
         MessageHandler source = (exchange, message) -> {
             MessageStream stream = exchange.stream();
             ByteBuf one = Unpooled.wrappedBuffer(new byte[bytes]);
@@ -945,7 +945,7 @@ public abstract class MessageStreamSuite extends ApiSuite {
                         lost.add(sent.cause());
                     }
                 });
-                mostUsed.accumulateAndGet(ChannelBuffers.usedBytes() - used, Math::max);
+                maxUsed.accumulateAndGet(ChannelBuffers.usedBytes() - used, Math::max);
             }
             stream.end();
         };
@@ -956,7 +956,7 @@ public abstract class MessageStreamSuite extends ApiSuite {
             readSlowly(stream, total / bytes * bytes);
             assertThat(lost).isEmpty();
         }
-        assertThat(mostUsed.get())
+        assertThat(maxUsed.get())
                 .as("registered memory beyond that of the connections")
                 .isLessThan(16 << 20);
     }

@@ -549,7 +549,7 @@ public abstract class OneSidedSuite extends ApiSuite {
         assertThat(array[0]).isInstanceOf(RegisteredByteBuf.class);
         int count = 20;
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long least = Long.MAX_VALUE;
+        long min = Long.MAX_VALUE;
         for (int round = 0; round < 200; round++) {
             List<Future<Void>> lasts = new CopyOnWriteArrayList<>();
             long bytes = done("on the loop", client.eventLoop().submit(() -> {
@@ -563,13 +563,13 @@ public abstract class OneSidedSuite extends ApiSuite {
                         return after - before;
                     }))
                     .getNow();
-            least = Math.min(least, bytes);
+            min = Math.min(min, bytes);
             done("the last write", lasts.getFirst());
         }
         watched.release();
         local.close();
         // A promise of Netty's with the fields of an operation.
-        assertThat(least / (2.0 * (count - 1))).as("bytes an operation").isLessThan(130);
+        assertThat(min / (2.0 * (count - 1))).as("bytes an operation").isLessThan(130);
     }
 
     @Tag("lab-full")

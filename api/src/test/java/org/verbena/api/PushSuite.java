@@ -225,8 +225,8 @@ public abstract class PushSuite extends ApiSuite {
     }
 
     private void memoryStaysFlat(int count) {
-        int mostMessages = 16;
-        int mostTaken = 60;
+        int maxMessages = 16;
+        int maxTaken = 60;
         int rounds = 100;
         AtomicReferenceArray<AtomicInteger> came = new AtomicReferenceArray<>(count);
         List<MessageHandler> handlers = new ArrayList<>();
@@ -245,26 +245,26 @@ public abstract class PushSuite extends ApiSuite {
             }
             try (RdmaServer server = small(RdmaServer.builder().group(group)).bind(host(), 0, NOTHING);
                     Crowd crowd = new Crowd(group, server, handlers)) {
-                ClientGroup room = new ClientGroup(SlowClients.SKIP, mostMessages, 1 << 20);
+                ClientGroup room = new ClientGroup(SlowClients.SKIP, maxMessages, 1 << 20);
                 server.clients().forEach(room::add);
                 for (int i = 0; i < count; i += 10) {
                     crowd.stop(i);
                 }
                 RdmaChannel any = server.clients().iterator().next().channel();
                 long before = sendBytes(any);
-                long most = 0;
+                long max = 0;
                 for (int round = 0; round < rounds; round++) {
                     ByteBuf message = any.alloc().buffer(bytes).writeInt(round).writeZero(bytes - 4);
                     room.broadcast(message);
                     int now = round;
                     Patience.until("those that accept have it", () -> haveAll(came, now + 1));
-                    most = Math.max(most, sendBytes(any) - before);
+                    max = Math.max(max, sendBytes(any) - before);
                 }
                 int stopped = (count + 9) / 10;
                 // Beyond the bound: what the transport has taken for a client that does not read.
-                assertThat(room.missed()).isGreaterThan((long) (rounds - mostTaken) * stopped);
-                long keptBytes = (long) mostTaken * (bytes + 512);
-                assertThat(most)
+                assertThat(room.missed()).isGreaterThan((long) (rounds - maxTaken) * stopped);
+                long keptBytes = (long) maxTaken * (bytes + 512);
+                assertThat(max)
                         .as("%d bytes for %d stopped clients", bytes, stopped)
                         .isLessThan(keptBytes + (long) stopped * 16 * 1024);
                 assertThat(room.size()).isEqualTo(count);
@@ -324,11 +324,11 @@ public abstract class PushSuite extends ApiSuite {
             if (slow == SlowClients.CLOSE) {
                 Patience.until("it is closed", () -> server.clients().size() == 1);
             }
-            int least = 2;
+            int min = 2;
             for (Future<Integer> outcome : outcomes) {
-                least = Math.min(least, Patience.await("the outcome", outcome));
+                min = Math.min(min, Patience.await("the outcome", outcome));
             }
-            assertThat(least).as("what the slow one missed was sent to one").isEqualTo(1);
+            assertThat(min).as("what the slow one missed was sent to one").isEqualTo(1);
             assertThat(behind.missed()).isEqualTo(room.missed()).isPositive();
             assertThat(other.missed()).isZero();
         }

@@ -443,10 +443,10 @@ class RdmaLadderTest {
 
     @Test
     void remembersABoundedNumberOfAddresses() {
-        for (int port = 1; port <= LadderMemory.MOST_ADDRESSES + 1; port++) {
+        for (int port = 1; port <= LadderMemory.MAX_ADDRESSES + 1; port++) {
             memory.failed(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), "soft", "dead", 1000);
         }
-        assertThat(memory.size()).isEqualTo(LadderMemory.MOST_ADDRESSES);
+        assertThat(memory.size()).isEqualTo(LadderMemory.MAX_ADDRESSES);
         assertThat(memory.failure(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1), "soft"))
                 .isNull();
         assertThat(memory.failure(new InetSocketAddress(InetAddress.getLoopbackAddress(), 2), "soft"))

@@ -38,9 +38,9 @@ public abstract class ReconnectSuite extends ApiSuite {
     private static final MessageHandler ECHO = (exchange, message) -> exchange.reply(message.retain());
 
     /** So that no test waits long for an attempt. */
-    private static final Duration LEAST = Duration.ofMillis(5);
+    private static final Duration MIN = Duration.ofMillis(5);
 
-    private static final Duration MOST = Duration.ofMillis(50);
+    private static final Duration MAX = Duration.ofMillis(50);
 
     /** How many clients are many, on this provider. */
     protected int manyClients() {
@@ -52,7 +52,7 @@ public abstract class ReconnectSuite extends ApiSuite {
     }
 
     private RdmaClient.Builder builder() {
-        return RdmaClient.builder().group(group).backOff(LEAST, MOST);
+        return RdmaClient.builder().group(group).backOff(MIN, MAX);
     }
 
     private static byte[] text(String text) {
@@ -522,7 +522,7 @@ public abstract class ReconnectSuite extends ApiSuite {
         List<RdmaClient> clients = new ArrayList<>();
         List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            connecting.add(builder().backOff(LEAST, Duration.ofSeconds(1)).connectAsync(host(), port));
+            connecting.add(builder().backOff(MIN, Duration.ofSeconds(1)).connectAsync(host(), port));
         }
         connecting.forEach(each -> clients.add(Patience.await("a client", each)));
         server.close();

@@ -22,16 +22,16 @@ class RequestAllocationTest {
     private static final int REQUESTS = 256;
 
     /** Some pay for what runs first, some for the compiler, and most on a busy machine: the least is what it needs. */
-    private static final int MOST_ROUNDS = 2000;
+    private static final int MAX_ROUNDS = 2000;
 
     /**
      * The client's future of the reply, 80 bytes, and that of the send, 56; the server's request, 72, the exchange that
      * the handler has, 16, and the future of the reply's send, 72.
      */
-    private static final int MOST_BYTES = 80 + 56 + 72 + 16 + 72;
+    private static final int MAX_BYTES = 80 + 56 + 72 + 16 + 72;
 
     /** A frame carries several requests: their parts of an object for each frame, if the compiler keeps one. */
-    private static final int LEAST_OBJECT_BYTES = 16;
+    private static final int MIN_OBJECT_BYTES = 16;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -98,11 +98,11 @@ class RequestAllocationTest {
                         .group(loops)
                         .bind("127.0.0.1", 0, (exchange, message) -> exchange.reply(message.retain()));
                 RdmaClient client = RdmaClient.builder().group(loops).connect("127.0.0.1", server.port())) {
-            long least = Long.MAX_VALUE;
-            for (int i = 0; i < MOST_ROUNDS && least > MOST_BYTES * REQUESTS; i++) {
-                least = Math.min(least, new Round(client).run());
+            long min = Long.MAX_VALUE;
+            for (int i = 0; i < MAX_ROUNDS && min > MAX_BYTES * REQUESTS; i++) {
+                min = Math.min(min, new Round(client).run());
             }
-            assertThat((double) least / REQUESTS).as("bytes a request").isLessThan(MOST_BYTES + LEAST_OBJECT_BYTES);
+            assertThat((double) min / REQUESTS).as("bytes a request").isLessThan(MAX_BYTES + MIN_OBJECT_BYTES);
         }
     }
 }

@@ -163,12 +163,12 @@ class SoftOptionsTest extends ApiSuite {
 
     @ParameterizedTest
     @CsvSource({"RECEIVE_DEPTH, 2, 3", "RECEIVE_BUFFER_BYTES, 63, 64", "SEND_DEPTH, 2, 3", "MAX_SGES, 1, 2"})
-    void saysWhatIsTooLittleForMessages(String name, int value, int least) {
+    void saysWhatIsTooLittleForMessages(String name, int value, int min) {
         ChannelOption<Integer> option = ChannelOption.valueOf(RdmaChannelOption.class, name);
         try (Server server = listen()) {
             assertThat(failure("connecting", bootstrap().option(option, value).connect(server.address())))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContainingAll(name, String.valueOf(value), String.valueOf(least));
+                    .hasMessageContainingAll(name, String.valueOf(value), String.valueOf(min));
         }
     }
 
@@ -312,11 +312,11 @@ class SoftOptionsTest extends ApiSuite {
     @Test
     @SuppressWarnings("deprecation") // Netty's plain way to say it; the other one is an allocator that is not used here
     void aReadGivesNoMoreMessagesThanTheOptionSays() throws Exception {
-        for (int most : new int[] {1, 3, 40}) {
+        for (int max : new int[] {1, 3, 40}) {
             ServerBootstrap serving = new ServerBootstrap()
                     .childOption(RdmaChannelOption.RECEIVE_DEPTH, 64)
                     .childOption(ChannelOption.AUTO_READ, false)
-                    .childOption(ChannelOption.MAX_MESSAGES_PER_READ, most);
+                    .childOption(ChannelOption.MAX_MESSAGES_PER_READ, max);
             try (Server server = new Server(serving)) {
                 RdmaChannel client = connect(server);
                 RdmaChannel peer = server.next();
@@ -342,7 +342,7 @@ class SoftOptionsTest extends ApiSuite {
                     largest = Math.max(largest, now - seen);
                     seen = now;
                 }
-                assertThat(largest).as("of %d messages a read", most).isEqualTo(most);
+                assertThat(largest).as("of %d messages a read", max).isEqualTo(max);
                 for (int i = 0; i < 60; i++) {
                     assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, i));
                 }

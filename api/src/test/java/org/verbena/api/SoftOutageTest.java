@@ -29,14 +29,14 @@ class SoftOutageTest extends ApiSuite {
     private static final int CLIENTS = 1000;
 
     /** The bound of the first wait. */
-    private static final long LEAST_NANOS = Duration.ofMillis(100).toNanos();
+    private static final long MIN_NANOS = Duration.ofMillis(100).toNanos();
 
-    private static final long MOST_NANOS = Duration.ofSeconds(1).toNanos();
+    private static final long MAX_NANOS = Duration.ofSeconds(1).toNanos();
 
     /** How many attempts of each client fail while the server is away. */
     private static final int FAILURES = 4;
 
-    private static final long WINDOW_NANOS = LEAST_NANOS / 10;
+    private static final long WINDOW_NANOS = MIN_NANOS / 10;
 
     @Override
     protected String provider() {
@@ -51,7 +51,7 @@ class SoftOutageTest extends ApiSuite {
         Client(RdmaServer server) {
             ClientSettings how = new ClientSettings();
             how.sharedGroup = group;
-            how.backoff = new Backoff(LEAST_NANOS, MOST_NANOS);
+            how.backoff = new Backoff(MIN_NANOS, MAX_NANOS);
             ClientDialer dialer = new ClientDialer(how);
             links = new Links("the server", new NotingDialer(dialer, waitsNanos), how.linking());
             dialer.begin(links);
@@ -165,7 +165,7 @@ class SoftOutageTest extends ApiSuite {
             }
             assertThat(back.connections().size()).isEqualTo(CLIENTS);
 
-            int[] attempts = new int[(int) (FAILURES * MOST_NANOS / WINDOW_NANOS) + 1];
+            int[] attempts = new int[(int) (FAILURES * MAX_NANOS / WINDOW_NANOS) + 1];
             int[] first = new int[attempts.length];
             for (Client client : clients) {
                 long atNanos = 0;

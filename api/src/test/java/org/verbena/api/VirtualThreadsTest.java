@@ -76,7 +76,7 @@ class VirtualThreadsTest extends ApiSuite {
 
     @Test
     void messagesOfAConnectionAreHandledInOrderOneByOne() {
-        int count = 3 * VirtualHandlers.MOST;
+        int count = 3 * VirtualHandlers.MAX;
         BlockingQueue<Integer> came = new LinkedBlockingQueue<>();
         AtomicInteger atOnce = new AtomicInteger();
         AtomicInteger most = new AtomicInteger();
@@ -161,7 +161,7 @@ class VirtualThreadsTest extends ApiSuite {
     /** A client may have only so many handlers at work; the rest of what it sends waits outside. */
     @Test
     void aClientWhoseHandlersAreBusyIsNotRead() {
-        int count = 4 * VirtualHandlers.MOST;
+        int count = 4 * VirtualHandlers.MAX;
         Semaphore turns = new Semaphore(0);
         AtomicInteger begun = new AtomicInteger();
         MessageHandler blocks = MessageHandler.ofBytes((exchange, message) -> {
@@ -175,7 +175,7 @@ class VirtualThreadsTest extends ApiSuite {
             for (int i = 0; i < count; i++) {
                 requests.add(client.request(new byte[] {(byte) i}));
             }
-            Patience.until("the handlers are busy", () -> begun.get() >= VirtualHandlers.MOST);
+            Patience.until("the handlers are busy", () -> begun.get() >= VirtualHandlers.MAX);
             RdmaChannel accepted = (RdmaChannel) server.connections().iterator().next();
             // Reading has stopped when no more begin; threads for what was read may begin late.
             int reached;
@@ -183,7 +183,7 @@ class VirtualThreadsTest extends ApiSuite {
                 reached = begun.get();
                 settle(client.channel(), accepted);
             } while (begun.get() > reached);
-            assertThat(reached).as("with what was on its way").isLessThan(2 * VirtualHandlers.MOST);
+            assertThat(reached).as("with what was on its way").isLessThan(2 * VirtualHandlers.MAX);
             turns.release(count);
             for (int i = 0; i < count; i++) {
                 assertThat(Patience.await("a reply", requests.get(i))).containsExactly((byte) i);
@@ -196,7 +196,7 @@ class VirtualThreadsTest extends ApiSuite {
     @Test
     void aClientWhoseHandlersHoldLongMessagesIsNotRead() {
         int messageBytes = 1 << 20;
-        int held = (int) (VirtualHandlers.MOST_BYTES / messageBytes);
+        int held = (int) (VirtualHandlers.MAX_BYTES / messageBytes);
         int count = held + held / 2;
         Semaphore turns = new Semaphore(0);
         AtomicInteger begun = new AtomicInteger();

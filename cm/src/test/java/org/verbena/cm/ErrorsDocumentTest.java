@@ -71,9 +71,9 @@ class ErrorsDocumentTest {
                 }
             }
             for (Map.Entry<String, TreeSet<Integer>> remedy : errnosByRemedy.entrySet()) {
-                boolean most = remedy.getValue().size() > errnos().size() / 2;
-                StringBuilder statuses = new StringBuilder(most ? "any other" : "");
-                for (int errno : most ? new TreeSet<Integer>() : remedy.getValue()) {
+                boolean max = remedy.getValue().size() > errnos().size() / 2;
+                StringBuilder statuses = new StringBuilder(max ? "any other" : "");
+                for (int errno : max ? new TreeSet<Integer>() : remedy.getValue()) {
                     statuses.append(statuses.isEmpty() ? "" : ", ")
                             .append("-%d `%s`".formatted(errno, errnos().get(errno)));
                 }

@@ -9,7 +9,7 @@ final class JvmCheck {
     static final String REQUIREMENTS = "requirements";
 
     /** The first release that Verbena's class files run on. */
-    private static final int LEAST_RELEASE = 25;
+    private static final int MIN_RELEASE = 25;
 
     private JvmCheck() {}
 
@@ -17,8 +17,8 @@ final class JvmCheck {
     static Finding check(Runtime.Version version) {
         String evidence =
                 "Java " + version + ", " + System.getProperty("os.name") + " " + System.getProperty("os.arch");
-        if (version.feature() < LEAST_RELEASE) {
-            return Finding.failure(NAME, evidence, "run on a JDK " + LEAST_RELEASE + " or newer");
+        if (version.feature() < MIN_RELEASE) {
+            return Finding.failure(NAME, evidence, "run on a JDK " + MIN_RELEASE + " or newer");
         }
         String fault = Requirements.warning(version);
         if (fault != null) {

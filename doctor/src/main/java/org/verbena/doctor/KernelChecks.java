@@ -10,7 +10,7 @@ final class KernelChecks {
     static final String MEMORY = "locked memory";
 
     /** With less, not even a few connections get their receive buffers, whatever is configured. */
-    private static final long LEAST_LOCKED_BYTES = 8L << 20;
+    private static final long MIN_LOCKED_BYTES = 8L << 20;
 
     /** The default limit of the two pools of registered buffers, to which they grow under load. */
     private static final long WANTED_LOCKED_BYTES = 2L << 30;
@@ -109,7 +109,7 @@ final class KernelChecks {
                         + " container runtime's service (LimitMEMLOCK=infinity)"
                 : "ulimit -l unlimited as root before the start, USER - memlock unlimited in"
                         + " /etc/security/limits.conf, or LimitMEMLOCK=infinity for a service";
-        return limit < LEAST_LOCKED_BYTES
+        return limit < MIN_LOCKED_BYTES
                 ? Finding.failure(MEMORY, evidence + ", without CAP_IPC_LOCK: registration will fail", remedy)
                 : Finding.warning(
                         MEMORY,

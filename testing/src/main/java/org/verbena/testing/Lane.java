@@ -6,9 +6,9 @@ import org.jspecify.annotations.Nullable;
 /** What is on its way from one end of a connection to the other, in order. Any thread. */
 final class Lane {
     /** What may be under way, before the sender waits: about as much as a socket's buffers hold. */
-    private static final int MOST = 256;
+    private static final int MAX = 256;
 
-    private static final long MOST_BYTES = 4 << 20;
+    private static final long MAX_BYTES = 4 << 20;
 
     private final InProcessEndpoint sender;
     private final InProcessEndpoint receiver;
@@ -35,7 +35,7 @@ final class Lane {
 
     /** Whether more may be sent; if not, the sender is called when it may. */
     synchronized boolean hasRoom() {
-        boolean room = underWay.size() < MOST && bytes < MOST_BYTES;
+        boolean room = underWay.size() < MAX && bytes < MAX_BYTES;
         senderWaits |= !room;
         return room;
     }
@@ -80,7 +80,7 @@ final class Lane {
             }
             next = underWay.remove();
             bytes -= next.bytes().length;
-            wake = senderWaits && underWay.size() <= MOST / 2 && bytes <= MOST_BYTES / 2;
+            wake = senderWaits && underWay.size() <= MAX / 2 && bytes <= MAX_BYTES / 2;
             senderWaits &= !wake;
         }
         if (wake) {

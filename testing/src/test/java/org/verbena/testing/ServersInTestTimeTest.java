@@ -138,18 +138,18 @@ class ServersInTestTimeTest extends InTestTime {
     /** Else the requests of all would wait for the connections of all. */
     @Test
     void aServerIsLeftByOneClientAfterTheOther() {
-        for (Duration most : List.of(Duration.ofHours(1), Duration.ofMillis(800))) {
-            Duration between = most.toMillis() < 1_000 ? Duration.ofMillis(5) : Duration.ofMillis(10);
+        for (Duration max : List.of(Duration.ofHours(1), Duration.ofMillis(800))) {
+            Duration between = max.toMillis() < 1_000 ? Duration.ofMillis(5) : Duration.ofMillis(10);
             List<RdmaClient> clients = new ArrayList<>();
             try (RdmaServer crowded = other()) {
                 for (int i = 0; i < 41; i++) {
                     clients.add(client().connect("127.0.0.1", crowded.port()));
                 }
                 time.settle();
-                CompletableFuture<Boolean> shutdown = crowded.shutdown(most);
+                CompletableFuture<Boolean> shutdown = crowded.shutdown(max);
                 time.settle();
                 for (int left = 40; left > 0; left--) {
-                    assertThat(crowded.connections().size()).as("most %s", most).isEqualTo(left);
+                    assertThat(crowded.connections().size()).as("most %s", max).isEqualTo(left);
                     int before = others.get();
                     clients.forEach(client -> client.request(ASKED, Duration.ofMinutes(1)));
                     time.advance(between.minusNanos(1));

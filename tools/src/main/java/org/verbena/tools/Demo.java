@@ -35,12 +35,12 @@ final class Demo implements Callable<Integer> {
     private static final int ROW_BYTES = 4096;
 
     /** The most operations of a line, which may end sooner by its time. */
-    private static final int MOST = 100_000;
+    private static final int MAX = 100_000;
 
     private static final String EACH_MILLIS = "800";
 
     /** The longest warm-up of a line, as a multiple of its time; it is never longer than elsewhere. */
-    private static final int MOST_WARM_UPS = 4;
+    private static final int MAX_WARM_UPS = 4;
 
     @Option(
             names = "--millis",
@@ -107,15 +107,15 @@ final class Demo implements Callable<Integer> {
                     .member("atomics", channel.capabilities().atomics());
             Lines lines = new Lines();
             for (int size : SIZES) {
-                lines.add("echo " + sizeName(size), size, nanos -> EchoClient.run(client, MOST, 1, size, nanos));
+                lines.add("echo " + sizeName(size), size, nanos -> EchoClient.run(client, MAX, 1, size, nanos));
             }
-            lines.add("echo 64 B x64", 64, nanos -> EchoClient.run(client, 4 * MOST, 64, 64, nanos));
+            lines.add("echo 64 B x64", 64, nanos -> EchoClient.run(client, 4 * MAX, 64, 64, nanos));
             Table table = TableClient.table(client);
             TableClient.checkARow(channel, table);
-            lines.add("read 4 KiB", ROW_BYTES, nanos -> TableClient.reads(channel, table, MOST, 1, nanos));
-            lines.add("write 4 KiB", ROW_BYTES, nanos -> TableClient.writes(channel, table, MOST, 1, nanos));
+            lines.add("read 4 KiB", ROW_BYTES, nanos -> TableClient.reads(channel, table, MAX, 1, nanos));
+            lines.add("write 4 KiB", ROW_BYTES, nanos -> TableClient.writes(channel, table, MAX, 1, nanos));
             if (channel.capabilities().atomics()) {
-                lines.add("fetch-and-add", Long.BYTES, nanos -> TableClient.adds(channel, table, MOST, 1, nanos));
+                lines.add("fetch-and-add", Long.BYTES, nanos -> TableClient.adds(channel, table, MAX, 1, nanos));
             } else {
                 report.line("fetch-and-add          the device has no atomics");
             }
@@ -135,7 +135,7 @@ final class Demo implements Callable<Integer> {
         private final Conditions conditions = new Conditions();
 
         private void add(String operation, int bytes, WarmUp.Window window) throws InterruptedException {
-            conditions.add(warmUp.run(window, Math.min(WarmUp.MOST_NANOS, MOST_WARM_UPS * eachNanos)));
+            conditions.add(warmUp.run(window, Math.min(WarmUp.MAX_NANOS, MAX_WARM_UPS * eachNanos)));
             report.row(operation, window.run(eachNanos), bytes);
         }
     }

@@ -46,17 +46,17 @@ final class CallerMemory {
      * copy as many.
      *
      * @param first address of the first
-     * @param most what the queue takes
+     * @param max what the queue takes
      */
-    static void checkElements(long first, int most) throws IOException {
+    static void checkElements(long first, int max) throws IOException {
         if (first == 0) {
             throw new IOException("no memory: the call was freed");
         }
         long request = first;
         while (request != 0) {
             int elements = ALL.get(ValueLayout.JAVA_INT_UNALIGNED, request + ELEMENTS_AT);
-            if (elements < 0 || elements > most) {
-                throw new IOException("a work request of " + elements + " elements; the queue takes 0 to " + most);
+            if (elements < 0 || elements > max) {
+                throw new IOException("a work request of " + elements + " elements; the queue takes 0 to " + max);
             }
             request = ALL.get(ValueLayout.JAVA_LONG_UNALIGNED, request + NEXT_AT);
         }

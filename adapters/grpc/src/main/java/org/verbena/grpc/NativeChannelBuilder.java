@@ -153,9 +153,9 @@ public final class NativeChannelBuilder extends ForwardingChannelBuilder2<Native
         return this;
     }
 
-    static int checkAtLeast(String name, int value, int least) {
-        if (value < least) {
-            throw new IllegalArgumentException(name + " is " + value + ", and must be " + least + " or more");
+    static int checkAtLeast(String name, int value, int min) {
+        if (value < min) {
+            throw new IllegalArgumentException(name + " is " + value + ", and must be " + min + " or more");
         }
         return value;
     }

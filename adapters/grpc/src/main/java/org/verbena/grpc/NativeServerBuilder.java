@@ -45,7 +45,7 @@ import org.verbena.grpc.internal.wire.Frames;
 @ExperimentalApi("native transport")
 public final class NativeServerBuilder extends ServerBuilder<NativeServerBuilder> {
     private static final long FOREVER_NANOS = TimeUnit.DAYS.toNanos(1000);
-    private static final long LEAST_AGE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MIN_AGE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private static final String NO_TLS = "gRPC's native transport has no TLS: leave it out to serve without"
             + " encryption, with RdmaChannelOption.PRE_SHARED_KEYS to authenticate both ends, or use"
@@ -283,7 +283,7 @@ public final class NativeServerBuilder extends ServerBuilder<NativeServerBuilder
     /** At least a second, as elsewhere in gRPC. */
     private static long age(long time, TimeUnit unit) {
         long nanos = unit.toNanos(time);
-        return nanos >= FOREVER_NANOS ? NativeSettings.NEVER : Math.max(nanos, LEAST_AGE_NANOS);
+        return nanos >= FOREVER_NANOS ? NativeSettings.NEVER : Math.max(nanos, MIN_AGE_NANOS);
     }
 
     @Override

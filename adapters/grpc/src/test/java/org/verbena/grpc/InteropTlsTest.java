@@ -15,13 +15,13 @@ import org.junit.runners.JUnit4;
  */
 @Tag("full")
 class InteropTlsTest {
-    private static final int LEAST_TESTS = 30;
+    private static final int MIN_TESTS = 30;
 
     @Test
     void passes() {
         Result result = new JUnitCore().run(WithTls.class);
         assertThat(result.getFailures()).isEmpty();
-        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(LEAST_TESTS);
+        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(MIN_TESTS);
     }
 
     /** Only for JUnit 4: its name has no Test. */

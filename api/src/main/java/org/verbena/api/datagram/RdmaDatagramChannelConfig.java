@@ -49,8 +49,8 @@ final class RdmaDatagramChannelConfig extends TableConfig<DatagramChannelConfig>
         super(ROWS, ofNetty(channel, channel::stopReading));
     }
 
-    private static OptionRow<Integer> number(ChannelOption<Integer> option, int least, int most, int preset) {
-        return OptionRow.within(OptionRow.kept(option, preset), least, most);
+    private static OptionRow<Integer> number(ChannelOption<Integer> option, int min, int max, int preset) {
+        return OptionRow.within(OptionRow.kept(option, preset), min, max);
     }
 
     private static <T> OptionRow<T> refused(ChannelOption<T> option, Predicate<T> values) {

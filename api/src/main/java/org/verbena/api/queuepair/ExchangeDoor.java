@@ -30,7 +30,7 @@ final class ExchangeDoor {
      * How many connections may be open that have sent nothing yet. One more closes the oldest: a peer sends its end as
      * soon as it has connected.
      */
-    static final int MOST_VISITORS = 16;
+    static final int MAX_VISITORS = 16;
 
     /** The peer. */
     record Peer(Socket socket, QueuePairEnd end) {}
@@ -73,7 +73,7 @@ final class ExchangeDoor {
         Socket oldest = null;
         synchronized (lock) {
             visitors.add(visitor);
-            if (visitors.size() > MOST_VISITORS) {
+            if (visitors.size() > MAX_VISITORS) {
                 oldest = visitors.iterator().next();
                 visitors.remove(oldest);
             }

@@ -85,7 +85,7 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
         try {
             made = new ServerSocket();
             made.setReuseAddress(true);
-            made.bind(local, ExchangeDoor.MOST_VISITORS);
+            made.bind(local, ExchangeDoor.MAX_VISITORS);
             return new TcpQueuePairExchange(null, made, null);
         } catch (IOException refused) {
             closeQuietly(made);

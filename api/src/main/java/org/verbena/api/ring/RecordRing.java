@@ -82,7 +82,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
 
     private final RdmaChannel channel;
     private final Consumer<MemorySegment> reader;
-    private final int mostWaitingBytes;
+    private final int maxWaitingBytes;
     private final RegisteredMemory memory;
     private final Position reading;
     /** Bytes that were read and not returned yet. */
@@ -101,17 +101,17 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
      *
      * @param channel active
      * @param capacityBytes of this end's ring, 4 or more
-     * @param mostWaitingBytes how many bytes of records may wait for room in the peer's ring; {@link #send} fails
+     * @param maxWaitingBytes how many bytes of records may wait for room in the peer's ring; {@link #send} fails
      *     beyond
      * @param reader gets each record on the event loop; the record is valid until it returns
      * @throws IllegalArgumentException a smaller capacity
      */
-    public RecordRing(RdmaChannel channel, int capacityBytes, int mostWaitingBytes, Consumer<MemorySegment> reader) {
+    public RecordRing(RdmaChannel channel, int capacityBytes, int maxWaitingBytes, Consumer<MemorySegment> reader) {
         if (capacityBytes < PARTS) {
             throw new IllegalArgumentException("a ring of " + capacityBytes + " bytes: " + PARTS + " or more");
         }
         this.channel = channel;
-        this.mostWaitingBytes = mostWaitingBytes;
+        this.maxWaitingBytes = maxWaitingBytes;
         this.reader = reader;
         memory = channel.memory()
                 .register(
@@ -172,7 +172,7 @@ public final class RecordRing extends ChannelInboundHandlerAdapter {
         if (waiting.isEmpty() && fits(bytes)) {
             return write(ring, record);
         }
-        if (waitingBytes + bytes > mostWaitingBytes) {
+        if (waitingBytes + bytes > maxWaitingBytes) {
             record.release();
             return channel.eventLoop()
                     .newFailedFuture(new IllegalStateException(

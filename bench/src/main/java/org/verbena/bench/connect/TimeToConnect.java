@@ -31,7 +31,7 @@ public final class TimeToConnect {
     private static final double NANOS_PER_MILLI = 1e6;
 
     /** What the ladder may cost. */
-    private static final double MOST_MORE_MILLIS = 300;
+    private static final double MAX_MORE_MILLIS = 300;
 
     private int rounds = 5;
     private int connects = 40;
@@ -110,7 +110,7 @@ public final class TimeToConnect {
                         medians[2],
                         dead,
                         silent);
-                fast &= dead < MOST_MORE_MILLIS && silent < MOST_MORE_MILLIS;
+                fast &= dead < MAX_MORE_MILLIS && silent < MAX_MORE_MILLIS;
             }
             group.close();
         }
@@ -118,7 +118,7 @@ public final class TimeToConnect {
                 Locale.ROOT,
                 "%s: under %.0f ms more in %s%n",
                 fast ? "passed" : "failed",
-                MOST_MORE_MILLIS,
+                MAX_MORE_MILLIS,
                 fast ? "all rounds" : "some rounds only");
         return fast;
     }

@@ -147,8 +147,8 @@ public final class Overload {
         private int count;
         private int refused;
 
-        Waits(int most) {
-            nanos = new long[most];
+        Waits(int max) {
+            nanos = new long[max];
         }
 
         boolean isFull() {

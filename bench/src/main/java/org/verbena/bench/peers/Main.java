@@ -348,8 +348,8 @@ public final class Main {
             results.forEach((name, byWorkload) -> {
                 List<Result> all = byWorkload.get(workload);
                 Result m = Result.median(all);
-                double least = all.stream().mapToDouble(Result::perSecond).min().orElseThrow();
-                double most = all.stream().mapToDouble(Result::perSecond).max().orElseThrow();
+                double min = all.stream().mapToDouble(Result::perSecond).min().orElseThrow();
+                double max = all.stream().mapToDouble(Result::perSecond).max().orElseThrow();
                 out.printf(
                         "%-11s%-19s%10.1f%10.1f%10.1f%12.1f%,12.0f%10.1f%,12.1f%6.2f%8.2f%7.2f  %+.0f%% %+.0f%%%n",
                         workload,
@@ -364,8 +364,8 @@ public final class Main {
                         m.cores(),
                         Result.median(all, Result::cpuSecondsPerMillion),
                         m.others(),
-                        100 * (least / m.perSecond() - 1),
-                        100 * (most / m.perSecond() - 1));
+                        100 * (min / m.perSecond() - 1),
+                        100 * (max / m.perSecond() - 1));
             });
             out.println();
         }

@@ -43,18 +43,18 @@ final class Overview {
     }
 
     String draw() throws IOException {
-        double most = 1;
+        double max = 1;
         int height = TOP;
         for (Group group : groups) {
             for (String workload : group.workloads()) {
                 double[] ratios = group.ratios(workload);
-                most = Math.max(most, Math.max(ratios[ratios.length - 1], 1 / ratios[0]));
+                max = Math.max(max, Math.max(ratios[ratios.length - 1], 1 / ratios[0]));
                 height += ROW;
             }
             height += HEAD + GAP;
         }
         double middle = (LEFT + RIGHT) / 2.0;
-        double scale = (RIGHT - LEFT) / 2.0 / Math.log(most);
+        double scale = (RIGHT - LEFT) / 2.0 / Math.log(max);
         Svg svg = new Svg(WIDTH, height, "Verbena beside its peers, medians of the rounds");
         svg.text(8, 16, "title", "Verbena beside its peers");
         svg.text(8, 34, "small", "× 1: round trips; × more: messages a second");

@@ -85,17 +85,17 @@ final class Plot {
                 }
                 double[] ratios = all.ratios(workload, contender, base);
                 double median = Result.median(ratios);
-                double least = ratios[0];
-                double most = ratios[ratios.length - 1];
+                double min = ratios[0];
+                double max = ratios[ratios.length - 1];
                 svg.text(BARS - 8, y + 15, "small end", contender);
                 svg.bar(median < 1 ? "slower" : "faster", BARS, y + 3, median * scale, ROW - 6);
                 double middle = y + ROW / 2.0;
-                svg.line("range", BARS + least * scale, middle, BARS + most * scale, middle);
+                svg.line("range", BARS + min * scale, middle, BARS + max * scale, middle);
                 svg.text(
-                        (int) (BARS + most * scale) + 6,
+                        (int) (BARS + max * scale) + 6,
                         y + 15,
                         "small",
-                        "%s (%s to %s)".formatted(number(median), number(least), number(most)));
+                        "%s (%s to %s)".formatted(number(median), number(min), number(max)));
                 svg.text(
                         CPU,
                         y + 15,

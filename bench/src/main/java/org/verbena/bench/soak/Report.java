@@ -280,27 +280,27 @@ final class Report {
         try (Server server =
                 new Server(0, List.of("bash", "-c", "ulimit -n " + DESCRIPTORS + "; exec \"$@\"", "bash"))) {
             List<RdmaClient> clients = connectMany(server, 2 * DESCRIPTORS, Duration.ofSeconds(5));
-            int most = clients.size();
-            if (most == 2 * DESCRIPTORS) {
-                violations.add("a server with " + DESCRIPTORS + " descriptors took " + most + " connections");
+            int max = clients.size();
+            if (max == 2 * DESCRIPTORS) {
+                violations.add("a server with " + DESCRIPTORS + " descriptors took " + max + " connections");
             }
             int replies = exchangeAll(clients);
-            if (replies < most) {
-                violations.add("without descriptors, " + (most - replies) + " of " + most + " connections broke");
+            if (replies < max) {
+                violations.add("without descriptors, " + (max - replies) + " of " + max + " connections broke");
             }
             closeAll(clients);
             server.awaitConnections(0);
             long begin = System.nanoTime();
-            List<RdmaClient> again = connectMany(server, most / 2, Duration.ofSeconds(10));
-            if (again.size() < most / 2 || exchangeAll(again) < most / 2) {
-                violations.add("after descriptors were back, " + again.size() + " of " + most / 2 + " connected");
+            List<RdmaClient> again = connectMany(server, max / 2, Duration.ofSeconds(10));
+            if (again.size() < max / 2 || exchangeAll(again) < max / 2) {
+                violations.add("after descriptors were back, " + again.size() + " of " + max / 2 + " connected");
             }
             long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
             closeAll(again);
             System.out.printf(
                     "a server with %d descriptors: %d connections, all of which talked on while more were refused;"
                             + " when they had closed, %d connected and talked in %d ms%n",
-                    DESCRIPTORS, most, again.size(), millis);
+                    DESCRIPTORS, max, again.size(), millis);
             server.end();
         }
     }

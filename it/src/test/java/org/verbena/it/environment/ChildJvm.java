@@ -89,8 +89,8 @@ final class ChildJvm {
     }
 
     /** With a limit of descriptors. */
-    ChildJvm withDescriptors(int most) {
-        starter = List.of("bash", "-c", "ulimit -n " + most + "; exec \"$@\"", "bash");
+    ChildJvm withDescriptors(int max) {
+        starter = List.of("bash", "-c", "ulimit -n " + max + "; exec \"$@\"", "bash");
         return this;
     }
 

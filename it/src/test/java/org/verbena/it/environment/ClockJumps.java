@@ -32,7 +32,7 @@ public final class ClockJumps {
     /** After the first half an idle connection sends a PING, and after the second it is lost if no PONG has come. */
     private static final int IDLE_MILLIS = 2 * KEEP_ALIVE_MILLIS + 200;
 
-    private static final long LEAST_JUMP_MILLIS = Duration.ofMinutes(59).toMillis();
+    private static final long MIN_JUMP_MILLIS = Duration.ofMinutes(59).toMillis();
     private static final int MESSAGE_BYTES = 4000;
     private static final PreSharedKeys KEYS =
             PreSharedKeys.of("clock", "sixteen bytes or more".getBytes(StandardCharsets.US_ASCII));
@@ -72,7 +72,7 @@ public final class ClockJumps {
         long monotonic = System.nanoTime();
         Path next = Files.writeString(control.resolveSibling("next"), offset + "\n");
         Files.move(next, control, StandardCopyOption.ATOMIC_MOVE);
-        while (Math.abs(System.currentTimeMillis() - wall) < LEAST_JUMP_MILLIS) {
+        while (Math.abs(System.currentTimeMillis() - wall) < MIN_JUMP_MILLIS) {
             if (System.nanoTime() - monotonic > TimeUnit.SECONDS.toNanos(30)) {
                 throw new IllegalStateException("the wall clock did not jump to " + offset);
             }

@@ -9,12 +9,12 @@ import org.junit.jupiter.api.Timeout;
 /** A process that has used up its descriptors: errors name the limit, and all works when some are free again. */
 @Timeout(120)
 class DescriptorsTest {
-    private static final int MOST = 300;
+    private static final int MAX = 300;
 
     @Test
     void errorsNameTheLimit() throws Exception {
         ChildJvm.Outcome outcome = new ChildJvm("--enable-native-access=ALL-UNNAMED")
-                .withDescriptors(MOST)
+                .withDescriptors(MAX)
                 .run(Descriptors.class, "soft", "shm");
         outcome.succeeded("soft connects again", "shm connects again");
         for (String refused : List.of(

@@ -541,11 +541,11 @@ class ConnectionManagerTest {
         }
         String kernel = kernelResources();
         List<String> descriptors = openDescriptors();
-        long mallocBytes = NativeHeap.leastInUseBytes();
+        long mallocBytes = NativeHeap.minInUseBytes();
         for (int i = 0; i < count; i++) {
             connectAndDisconnect(device);
         }
-        long grown = NativeHeap.leastInUseBytes() - mallocBytes;
+        long grown = NativeHeap.minInUseBytes() - mallocBytes;
         System.out.println(count + " connections; the native heap grew by " + grown + " bytes");
         assertThat(openDescriptors()).isEqualTo(descriptors);
         assertThat(kernelResources()).isEqualTo(kernel);

@@ -348,13 +348,13 @@ class DatagramsOnRxeTest {
         Inbox inbox = new Inbox();
         RdmaDatagramChannel server = bind(inbox, LOCAL, 7967);
         RdmaDatagramChannel client = bind(new Inbox(), LOCAL, 0);
-        int most = client.maxDatagramBytes();
-        assertThat(most).isBetween(256, 4096);
+        int max = client.maxDatagramBytes();
+        assertThat(max).isBetween(256, 4096);
         assertThat(failureOf(client.writeAndFlush(
-                        new DatagramPacket(Unpooled.wrappedBuffer(new byte[most + 1]), server.localAddress()))))
+                        new DatagramPacket(Unpooled.wrappedBuffer(new byte[max + 1]), server.localAddress()))))
                 .isInstanceOf(MessageTooLargeException.class)
-                .hasMessageContaining(Integer.toString(most));
-        for (int bytes : new int[] {0, 1, most}) {
+                .hasMessageContaining(Integer.toString(max));
+        for (int bytes : new int[] {0, 1, max}) {
             client.writeAndFlush(new DatagramPacket(Unpooled.wrappedBuffer(new byte[bytes]), server.localAddress()))
                     .syncUninterruptibly();
             RdmaDatagramPacket packet = inbox.next();

@@ -19,7 +19,7 @@ import org.verbena.grpc.InteropSuite;
 @Tag("lab-long")
 @Timeout(400)
 class GrpcInteropTest {
-    private static final int LEAST_TESTS = 30;
+    private static final int MIN_TESTS = 30;
 
     @Test
     @Tag("lab-full")
@@ -42,7 +42,7 @@ class GrpcInteropTest {
     private static void run(Class<? extends InteropSuite> suite) {
         Result result = new JUnitCore().run(suite);
         assertThat(result.getFailures()).isEmpty();
-        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(LEAST_TESTS);
+        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(MIN_TESTS);
     }
 
     /** In the clear, over soft RoCE. */

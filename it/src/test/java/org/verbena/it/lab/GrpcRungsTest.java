@@ -45,7 +45,7 @@ import org.verbena.transport.spi.Patience;
 @Timeout(1200)
 class GrpcRungsTest {
     private static final int PORT = 7945;
-    private static final int LEAST_TESTS = 30;
+    private static final int MIN_TESTS = 30;
     private static final int OPERATION_MILLIS = 60_000;
     private static final int CONNECT_MILLIS = 120_000;
     /** What runs on several at once. */
@@ -93,21 +93,21 @@ class GrpcRungsTest {
                 assertPassed(suites.get(i), running.get(i).get(), AT_ONCE.size());
             }
             for (Class<?> suite : suites) {
-                assertPassed(suite, new JUnitCore().run(suite), LEAST_TESTS);
+                assertPassed(suite, new JUnitCore().run(suite), MIN_TESTS);
             }
         }
-        assertThat(used("verbs") - before.get("verbs")).isGreaterThanOrEqualTo(2 * LEAST_TESTS);
-        assertThat(used("soft") - before.get("soft")).isGreaterThanOrEqualTo(LEAST_TESTS);
-        assertThat(used(Carrier.TCP) - before.get(Carrier.TCP)).isGreaterThanOrEqualTo(LEAST_TESTS);
+        assertThat(used("verbs") - before.get("verbs")).isGreaterThanOrEqualTo(2 * MIN_TESTS);
+        assertThat(used("soft") - before.get("soft")).isGreaterThanOrEqualTo(MIN_TESTS);
+        assertThat(used(Carrier.TCP) - before.get(Carrier.TCP)).isGreaterThanOrEqualTo(MIN_TESTS);
     }
 
-    static void assertPassed(Class<?> suite, Result result, int leastTests) {
+    static void assertPassed(Class<?> suite, Result result, int minTests) {
         System.out.printf(
                 "%s: %d tests in %d ms, %d failed%n",
                 suite.getSimpleName(), result.getRunCount(), result.getRunTime(), result.getFailureCount());
         result.getFailures().forEach(failure -> System.out.println(failure.getTrace()));
         assertThat(result.getFailures()).as(suite.getSimpleName()).isEmpty();
-        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(leastTests);
+        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(minTests);
     }
 
     /** Tests of these names. */

@@ -22,13 +22,13 @@ final class NativeHeap {
     private NativeHeap() {}
 
     /** The least of some readings: the JVM's compiler takes and gives back megabytes at any time. */
-    static long leastInUseBytes() throws IOException, InterruptedException {
-        long least = Long.MAX_VALUE;
+    static long minInUseBytes() throws IOException, InterruptedException {
+        long min = Long.MAX_VALUE;
         for (int i = 0; i < 20; i++) {
-            least = Math.min(least, inUseBytes());
+            min = Math.min(min, inUseBytes());
             Thread.sleep(20);
         }
-        return least;
+        return min;
     }
 
     /** What is handed out: what malloc has from the system less what is free in it. Source: malloc_info(3) */

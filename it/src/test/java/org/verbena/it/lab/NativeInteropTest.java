@@ -36,7 +36,7 @@ import org.verbena.grpc.VerbenaGrpc;
 @Tag("lab-full")
 @Timeout(400)
 class NativeInteropTest {
-    private static final int LEAST_TESTS = 30;
+    private static final int MIN_TESTS = 30;
     private static final int MAX_MESSAGE_BYTES = 16 << 20;
     private static final int OPERATION_MILLIS = 60_000;
 
@@ -78,12 +78,12 @@ class NativeInteropTest {
 
     @Test
     void passesOnRxe() {
-        GrpcRungsTest.assertPassed(OnRxe.class, new JUnitCore().run(OnRxe.class), LEAST_TESTS);
+        GrpcRungsTest.assertPassed(OnRxe.class, new JUnitCore().run(OnRxe.class), MIN_TESTS);
     }
 
     @Test
     void passesOnSiw() {
-        GrpcRungsTest.assertPassed(OnSiw.class, new JUnitCore().run(OnSiw.class), LEAST_TESTS);
+        GrpcRungsTest.assertPassed(OnSiw.class, new JUnitCore().run(OnSiw.class), MIN_TESTS);
     }
 
     /** All of it, client and server native, over soft RoCE. */

@@ -636,8 +636,8 @@ class VerbsRxeTest {
     void theKernelRefusesWhatIsOverTheLimits() {
         try (Context context = Verbs.device("rxe0").open();
                 ProtectionDomain domain = context.allocateProtectionDomain()) {
-            int most = context.queryDevice().maxCompletionQueueEntries();
-            assertThatThrownBy(() -> context.createCompletionQueue(most + 1))
+            int max = context.queryDevice().maxCompletionQueueEntries();
+            assertThatThrownBy(() -> context.createCompletionQueue(max + 1))
                     .isInstanceOf(VerbsException.class)
                     .hasMessageContaining("maxCompletionQueueEntries");
             assertThatThrownBy(() -> domain.createSharedReceiveQueue(1 << 28, 1))

@@ -15,13 +15,13 @@ import org.verbena.grpc.NativeInteropSuite;
 @Tag("full")
 @Timeout(200)
 class NativeInteropOnShmTest {
-    private static final int LEAST_TESTS = 30;
+    private static final int MIN_TESTS = 30;
 
     @Test
     void passes() {
         Result result = new JUnitCore().run(OnShm.class);
         assertThat(result.getFailures()).isEmpty();
-        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(LEAST_TESTS);
+        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(MIN_TESTS);
     }
 
     /** In shared memory. */

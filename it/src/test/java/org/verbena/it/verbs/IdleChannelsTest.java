@@ -15,8 +15,8 @@ import org.verbena.transport.spi.Patience;
 @Timeout(300)
 class IdleChannelsTest {
     private static final int CHANNELS = 300;
-    private static final long MOST_BYTES = 16 << 10;
-    private static final long LEAST_WINDOW = 8;
+    private static final long MAX_BYTES = 16 << 10;
+    private static final long MIN_WINDOW = 8;
 
     @TempDir
     Path folder;
@@ -54,8 +54,8 @@ class IdleChannelsTest {
             System.out.printf(
                     "an idle channel on verbs: %d bytes of heap, %d bytes of registered memory, a window of %d%n",
                     heapBytes, registeredBytes, window);
-            assertThat(heapBytes + registeredBytes).isLessThanOrEqualTo(MOST_BYTES);
-            assertThat(window).as("frames that the peer takes").isGreaterThanOrEqualTo(LEAST_WINDOW);
+            assertThat(heapBytes + registeredBytes).isLessThanOrEqualTo(MAX_BYTES);
+            assertThat(window).as("frames that the peer takes").isGreaterThanOrEqualTo(MIN_WINDOW);
             assertThat(process.waitFor(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
                     .isTrue();
         } finally {

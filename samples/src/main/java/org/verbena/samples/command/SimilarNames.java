@@ -8,13 +8,13 @@ import java.util.List;
 /** Finds the names that a user may have meant. */
 final class SimilarNames {
     /** A user would not choose from more. */
-    private static final int MOST = 3;
+    private static final int MAX = 3;
 
     /** Typing errors: a letter too many, missing or wrong, or two that are swapped. */
-    private static final int MOST_ERRORS = 2;
+    private static final int MAX_ERRORS = 2;
 
     /** A shorter part of a name would match too many. */
-    private static final int LEAST_PART = 3;
+    private static final int MIN_PART = 3;
 
     private SimilarNames() {}
 
@@ -27,10 +27,10 @@ final class SimilarNames {
      */
     static List<String> of(String typed, Collection<String> names) {
         return names.stream()
-                .filter(name -> errors(typed, name) <= Math.min(MOST_ERRORS, typed.length() / 2)
-                        || (typed.length() >= LEAST_PART && name.contains(typed)))
+                .filter(name -> errors(typed, name) <= Math.min(MAX_ERRORS, typed.length() / 2)
+                        || (typed.length() >= MIN_PART && name.contains(typed)))
                 .sorted(Comparator.comparingInt(name -> errors(typed, name)))
-                .limit(MOST)
+                .limit(MAX)
                 .toList();
     }
 

@@ -15,7 +15,7 @@ public final class WarmUp {
     static final long WINDOW_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     /** On a busy machine two windows may never agree. */
-    public static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(3);
+    public static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(3);
 
     /** Medians agree if they differ by no more than this part of the larger one. */
     private static final double AGREEMENT = 0.1;
@@ -75,19 +75,19 @@ public final class WarmUp {
      * Runs them.
      *
      * @param window runs them for a time
-     * @param mostNanos after this long it ends anyway; 0 runs none
+     * @param maxNanos after this long it ends anyway; 0 runs none
      * @return the outcome
      * @throws InterruptedException the thread was interrupted
      */
-    public Outcome run(Window window, long mostNanos) throws InterruptedException {
+    public Outcome run(Window window, long maxNanos) throws InterruptedException {
         long beganNanos = nanoTime.getAsLong();
         long count = 0;
         double before = 0;
         long took = 0;
-        while (took < mostNanos) {
+        while (took < maxNanos) {
             long compiledBefore = compilerNanos.getAsLong();
             long startNanos = nanoTime.getAsLong();
-            Measurement measured = window.run(Math.min(WINDOW_NANOS, mostNanos - took));
+            Measurement measured = window.run(Math.min(WINDOW_NANOS, maxNanos - took));
             long now = nanoTime.getAsLong();
             count += measured.count();
             took = now - beganNanos;

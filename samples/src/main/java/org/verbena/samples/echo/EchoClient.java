@@ -98,7 +98,7 @@ public final class EchoClient implements Callable<Integer> {
             return new WarmUp()
                     .run(
                             nanos -> run(client, Long.MAX_VALUE, traffic.window, traffic.sizeBytes, nanos),
-                            WarmUp.MOST_NANOS);
+                            WarmUp.MAX_NANOS);
         }
         long beganNanos = System.nanoTime();
         if (warmUp > 0) {

@@ -96,8 +96,8 @@ final class KvFormat {
             if (keyBytes == 0) {
                 return NONE;
             }
-            int mostBytes = slot.remaining() - CHECKSUM_BYTES;
-            if (keyBytes < 0 || keyBytes > mostBytes || valueBytes < 0 || valueBytes > mostBytes - keyBytes) {
+            int maxBytes = slot.remaining() - CHECKSUM_BYTES;
+            if (keyBytes < 0 || keyBytes > maxBytes || valueBytes < 0 || valueBytes > maxBytes - keyBytes) {
                 return null;
             }
             byte[] key = new byte[keyBytes];

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 
 /** On a clock and a compiler of the test's. */
 class WarmUpTest {
-    private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(3);
+    private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(3);
 
     private long nanos = 42;
     private long compiledNanos;
@@ -19,7 +19,7 @@ class WarmUpTest {
     private final WarmUp warmUp = new WarmUp(() -> nanos, () -> compiledNanos);
 
     /** Windows with these medians in turn, the last one for ever. */
-    private WarmUp.Outcome run(long mostNanos, int... medianMicros) throws InterruptedException {
+    private WarmUp.Outcome run(long maxNanos, int... medianMicros) throws InterruptedException {
         return warmUp.run(
                 window -> {
                     Measurement measured = new Measurement();
@@ -31,12 +31,12 @@ class WarmUpTest {
                     nanos += window;
                     return measured;
                 },
-                mostNanos);
+                maxNanos);
     }
 
     @Test
     void endsWhenTwoWindowsAgree() throws Exception {
-        assertThat(run(MOST_NANOS, 140, 75, 20, 12, 11))
+        assertThat(run(MAX_NANOS, 140, 75, 20, 12, 11))
                 .isEqualTo(new WarmUp.Outcome(TimeUnit.MILLISECONDS.toNanos(1000), 5, true));
     }
 
@@ -46,7 +46,7 @@ class WarmUpTest {
         for (int i = 0; i < neverTheSame.length; i++) {
             neverTheSame[i] = 10 + i % 2 * 10;
         }
-        assertThat(run(MOST_NANOS + 1, neverTheSame)).isEqualTo(new WarmUp.Outcome(MOST_NANOS + 1, 16, false));
+        assertThat(run(MAX_NANOS + 1, neverTheSame)).isEqualTo(new WarmUp.Outcome(MAX_NANOS + 1, 16, false));
         assertThat(windows.getLast()).as("what was left").isEqualTo(1);
     }
 
@@ -60,14 +60,14 @@ class WarmUpTest {
                             measured.record(75_000);
                             return measured;
                         },
-                        MOST_NANOS);
+                        MAX_NANOS);
         assertThat(outcome.isSteady()).isTrue();
         assertThat(outcome.nanos()).isBetween(TimeUnit.SECONDS.toNanos(1), TimeUnit.MILLISECONDS.toNanos(1400));
     }
 
     @Test
     void windowsWithoutAnOperationDoNotAgree() throws Exception {
-        assertThat(run(MOST_NANOS, 0).isSteady()).isFalse();
+        assertThat(run(MAX_NANOS, 0).isSteady()).isFalse();
     }
 
     @Test

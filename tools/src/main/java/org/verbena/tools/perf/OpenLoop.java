@@ -18,7 +18,7 @@ import org.verbena.samples.command.Pipelined;
  */
 final class OpenLoop {
     /** Beyond these, operations wait, and the wait is part of their time. */
-    private static final int MOST_UNDER_WAY = 1 << 14;
+    private static final int MAX_UNDER_WAY = 1 << 14;
 
     /** About how much longer a sleep takes than requested. */
     private static final long SLEEP_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
@@ -27,7 +27,7 @@ final class OpenLoop {
     private final Supplier<Future<?>> operation;
     private final Measurement measurement = new Measurement();
     private final Promise<Measurement> outcome;
-    private final Semaphore free = new Semaphore(MOST_UNDER_WAY);
+    private final Semaphore free = new Semaphore(MAX_UNDER_WAY);
 
     private OpenLoop(EventLoop loop, Supplier<Future<?>> operation) {
         this.loop = loop;
@@ -107,7 +107,7 @@ final class OpenLoop {
 
     /** All are done when all places are free. */
     private void end(long beganNanos) throws InterruptedException {
-        free.acquire(MOST_UNDER_WAY);
+        free.acquire(MAX_UNDER_WAY);
         loop.execute(() -> {
             measurement.took(System.nanoTime() - beganNanos);
             outcome.trySuccess(measurement);

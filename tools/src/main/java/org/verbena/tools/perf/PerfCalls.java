@@ -24,7 +24,7 @@ import org.verbena.samples.command.CommandFailure;
 /** Unary gRPC calls whose reply is the request. Everything of a call happens on one loop. */
 final class PerfCalls implements PerfSubject {
     /** The longest request. */
-    static final int MOST_BYTES = 64 << 20;
+    static final int MAX_BYTES = 64 << 20;
 
     private static final String SERVICE = "org.verbena.tools.Perf";
 
@@ -50,7 +50,7 @@ final class PerfCalls implements PerfSubject {
         channel = VerbenaGrpc.channel(host, port, group)
                 .eventLoopGroup(loop)
                 .directExecutor()
-                .maxInboundMessageSize(MOST_BYTES)
+                .maxInboundMessageSize(MAX_BYTES)
                 .usePlaintext()
                 .build();
     }

@@ -39,10 +39,10 @@ final class PerfChart {
     private static final int HEIGHT = 600;
 
     /** A nanosecond: what a logarithmic axis shows for 0. */
-    private static final double LEAST_MICROS = 1e-3;
+    private static final double MIN_MICROS = 1e-3;
 
     /** What a logarithmic axis shows for less. */
-    private static final double LEAST_MEGABYTES = 1e-3;
+    private static final double MIN_MEGABYTES = 1e-3;
 
     private static final String SVG = "http://www.w3.org/2000/svg";
     private static final String DUBLIN_CORE = "http://purl.org/dc/elements/1.1/";
@@ -115,9 +115,9 @@ final class PerfChart {
 
     /** As HdrHistogram's plotter: each tenfold on the x axis is another nine. */
     private void drawLatencies(List<PerfCurve> curves) {
-        double most = 10;
-        double leastMicros = Double.MAX_VALUE;
-        double mostMicros = 0;
+        double max = 10;
+        double minMicros = Double.MAX_VALUE;
+        double maxMicros = 0;
         for (PerfCurve curve : curves) {
             double count = Math.max(1, curve.count());
             List<Double> x = new ArrayList<>();
@@ -125,20 +125,20 @@ final class PerfChart {
             curve.percentiles().forEach((percentile, at) -> {
                 double rest = 1 - percentile / 100;
                 x.add(Math.min(rest > 0 ? 1 / rest : count, count));
-                micros.add(Math.max(at, LEAST_MICROS));
+                micros.add(Math.max(at, MIN_MICROS));
             });
-            most = Math.max(most, x.getLast());
-            leastMicros = Math.min(leastMicros, micros.getFirst());
-            mostMicros = Math.max(mostMicros, micros.getLast());
+            max = Math.max(max, x.getLast());
+            minMicros = Math.min(minMicros, micros.getFirst());
+            maxMicros = Math.max(maxMicros, micros.getLast());
             chart.addSeries(unique(curve.run() + curve.test() + " " + size(curve.bytes())), x, micros)
                     .setMarker(SeriesMarkers.NONE);
         }
         XYStyler styler = chart.getStyler();
         styler.setXAxisLogarithmic(true).setYAxisLogarithmic(true);
         // Whole decades: an axis without one of them would have no number.
-        styler.setXAxisMin(1.0).setXAxisMax(decadeFrom(most));
-        double bottom = decadeTo(leastMicros);
-        styler.setYAxisMin(bottom).setYAxisMax(Math.max(10 * bottom, decadeFrom(mostMicros)));
+        styler.setXAxisMin(1.0).setXAxisMax(decadeFrom(max));
+        double bottom = decadeTo(minMicros);
+        styler.setYAxisMin(bottom).setYAxisMax(Math.max(10 * bottom, decadeFrom(maxMicros)));
         styler.setXAxisTickLabelsFormattingFunction(
                 x -> plain(BigDecimal.valueOf(100).subtract(BigDecimal.valueOf(100 / x))) + " %");
         styler.setYAxisTickLabelsFormattingFunction(y -> plain(BigDecimal.valueOf(y)));
@@ -154,15 +154,15 @@ final class PerfChart {
                 name,
                 sizes.stream().map(it -> log2(it.bytes())).toList(),
                 sizes.stream()
-                        .map(it -> Math.max(it.megabytesPerSecond(), LEAST_MEGABYTES))
+                        .map(it -> Math.max(it.megabytesPerSecond(), MIN_MEGABYTES))
                         .toList()));
-        double least = Double.MAX_VALUE;
-        double most = 0;
+        double min = Double.MAX_VALUE;
+        double max = 0;
         int smallest = Integer.MAX_VALUE;
         int largest = 0;
         for (PerfCurve curve : curves) {
-            least = Math.min(least, Math.max(curve.megabytesPerSecond(), LEAST_MEGABYTES));
-            most = Math.max(most, curve.megabytesPerSecond());
+            min = Math.min(min, Math.max(curve.megabytesPerSecond(), MIN_MEGABYTES));
+            max = Math.max(max, curve.megabytesPerSecond());
             smallest = Math.min(smallest, curve.bytes());
             largest = Math.max(largest, curve.bytes());
         }
@@ -173,8 +173,8 @@ final class PerfChart {
         styler.setXAxisTickLabelsFormattingFunction(power ->
                 power >= 0 && power < Integer.SIZE - 1 && power == Math.rint(power) ? size(1 << power.intValue()) : "");
         styler.setYAxisLogarithmic(true);
-        double bottom = decadeTo(least);
-        styler.setYAxisMin(bottom).setYAxisMax(Math.max(10 * bottom, decadeFrom(Math.max(most, least))));
+        double bottom = decadeTo(min);
+        styler.setYAxisMin(bottom).setYAxisMax(Math.max(10 * bottom, decadeFrom(Math.max(max, min))));
         styler.setYAxisTickLabelsFormattingFunction(y -> plain(BigDecimal.valueOf(y)));
     }
 

@@ -247,7 +247,7 @@ final class PerfClient implements Callable<Integer> {
             for (PerfTest test : against.isOn() ? tests : List.<PerfTest>of()) {
                 for (int size : sizesOf(test)) {
                     runs.add(new ToolRun(
-                            test, isLatency, size, connections, window, bidirectional, 1, ToolRun.LEAST_COUNT));
+                            test, isLatency, size, connections, window, bidirectional, 1, ToolRun.MIN_COUNT));
                 }
             }
         } catch (IllegalArgumentException e) {
@@ -277,9 +277,9 @@ final class PerfClient implements Callable<Integer> {
                 throw wrong("--bidirectional goes with the tests message, stream and send, not with " + test);
             }
             for (int size : sizesOf(test)) {
-                if (size < 1 || size > test.mostBytes()) {
-                    throw wrong("--size must be 1 to " + (test.mostBytes() >> 20) + "m for the test " + test
-                            + "; it is " + size);
+                if (size < 1 || size > test.maxBytes()) {
+                    throw wrong("--size must be 1 to " + (test.maxBytes() >> 20) + "m for the test " + test + "; it is "
+                            + size);
                 }
             }
         }
@@ -320,7 +320,7 @@ final class PerfClient implements Callable<Integer> {
         Measurement all;
         long received;
         PerfUsage used;
-        try (PerfProgress shown = new PerfProgress(progress, test + " " + bytes, mostWarmUpSeconds() + seconds)) {
+        try (PerfProgress shown = new PerfProgress(progress, test + " " + bytes, maxWarmUpSeconds() + seconds)) {
             shown.begin();
             uncounted = warmUp(subjects, operations, load);
             PerfUsage before = PerfUsage.untilNow();
@@ -364,8 +364,8 @@ final class PerfClient implements Callable<Integer> {
         }
     }
 
-    private double mostWarmUpSeconds() {
-        return warmUpSeconds != null ? warmUpSeconds : WarmUp.MOST_NANOS / NANOS_PER_SECOND;
+    private double maxWarmUpSeconds() {
+        return warmUpSeconds != null ? warmUpSeconds : WarmUp.MAX_NANOS / NANOS_PER_SECOND;
     }
 
     /** Runs the operations uncounted, and returns how many that were. */
@@ -374,7 +374,7 @@ final class PerfClient implements Callable<Integer> {
         WarmUp.Window window = nanos -> run(subjects, operations, nanos / NANOS_PER_SECOND, load);
         WarmUp.Outcome outcome;
         if (warmUpSeconds == null) {
-            outcome = new WarmUp().run(window, WarmUp.MOST_NANOS);
+            outcome = new WarmUp().run(window, WarmUp.MAX_NANOS);
         } else {
             long nanos = (long) (warmUpSeconds * NANOS_PER_SECOND);
             outcome = new WarmUp.Outcome(nanos, nanos > 0 ? window.run(nanos).count() : 0, true);

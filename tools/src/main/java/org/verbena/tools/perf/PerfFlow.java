@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class PerfFlow {
     /** The most at once, even if a client asks for more. */
-    private static final int MOST_AT_ONCE = 1 << 14;
+    private static final int MAX_AT_ONCE = 1 << 14;
 
     private final int atOnce;
     private final Supplier<Future<?>> message;
@@ -22,17 +22,17 @@ final class PerfFlow {
     /**
      * Creates a flow that sends nothing yet.
      *
-     * @param bytes of a message, 1 to {@link PerfProtocol#MOST_MEMORY_BYTES}
+     * @param bytes of a message, 1 to {@link PerfProtocol#MAX_MEMORY_BYTES}
      * @param window how many at once, 1 or more; fewer if they have more than that many bytes together
      * @param message sends one, and completes when the next one may follow
      * @throws IllegalArgumentException the client asks for something else
      */
     PerfFlow(int bytes, int window, Supplier<Future<?>> message) {
-        if (bytes < 1 || bytes > PerfProtocol.MOST_MEMORY_BYTES || window < 1) {
+        if (bytes < 1 || bytes > PerfProtocol.MAX_MEMORY_BYTES || window < 1) {
             throw new IllegalArgumentException(
                     "no server sends " + window + " messages of " + bytes + " bytes at once");
         }
-        atOnce = Math.min(Math.min(window, MOST_AT_ONCE), PerfProtocol.MOST_MEMORY_BYTES / bytes);
+        atOnce = Math.min(Math.min(window, MAX_AT_ONCE), PerfProtocol.MAX_MEMORY_BYTES / bytes);
         this.message = message;
     }
 

@@ -66,7 +66,7 @@ final class PerfProtocol {
     static final byte TOOL_END = 'T';
 
     /** The most memory that a client gets, for each of its connections. */
-    static final int MOST_MEMORY_BYTES = 1 << 30;
+    static final int MAX_MEMORY_BYTES = 1 << 30;
 
     private static final String READING = "reading";
 
@@ -179,9 +179,9 @@ final class PerfProtocol {
 
     /** Memory only for the peer of this channel, until the peer requests other memory or the channel closes. */
     private static RemoteMemory memory(RdmaChannel channel, int bytes) {
-        if (bytes < 1 || bytes > MOST_MEMORY_BYTES) {
+        if (bytes < 1 || bytes > MAX_MEMORY_BYTES) {
             throw new IllegalArgumentException(
-                    "a client may ask for 1 to " + MOST_MEMORY_BYTES + " bytes, not " + bytes);
+                    "a client may ask for 1 to " + MAX_MEMORY_BYTES + " bytes, not " + bytes);
         }
         EnumSet<Access> access = EnumSet.of(Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE);
         if (channel.capabilities().atomics()) {
@@ -199,7 +199,7 @@ final class PerfProtocol {
     private static ByteBuf ring(RdmaChannel channel, ByteBuf request) {
         boolean isEcho = request.readByte() == ECHO;
         int capacityBytes = request.readInt();
-        if (capacityBytes > PerfRing.MOST_CAPACITY) {
+        if (capacityBytes > PerfRing.MAX_CAPACITY) {
             throw new IllegalArgumentException("no server makes a ring of " + capacityBytes + " bytes");
         }
         RemoteMemory token = RemoteMemory.decode(ByteBufUtil.getBytes(request));

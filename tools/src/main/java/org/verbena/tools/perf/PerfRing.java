@@ -11,14 +11,14 @@ import org.verbena.transport.RemoteMemory;
 /** Records in rings of memory that the peer writes: one at the server, and one here for records that come back. */
 final class PerfRing implements PerfSubject {
     /** The longest record. */
-    static final int MOST_BYTES = 8 << 20;
+    static final int MAX_BYTES = 8 << 20;
 
-    private static final int LEAST_CAPACITY = 64 << 10;
+    private static final int MIN_CAPACITY = 64 << 10;
     /** A record is at most a quarter of its ring; with twice that the ring fills while room is returned. */
     private static final int RECORDS = 8;
 
     /** The largest ring. */
-    static final int MOST_CAPACITY = RECORDS * MOST_BYTES;
+    static final int MAX_CAPACITY = RECORDS * MAX_BYTES;
 
     private final PerfConnection connection;
     private final RdmaChannel channel;
@@ -34,7 +34,7 @@ final class PerfRing implements PerfSubject {
 
     /** The size of a ring for records of that length, this many at once. */
     static int capacityBytes(int bytes, int window) {
-        return Math.clamp(bytes * Math.max(RECORDS, 2L * window), LEAST_CAPACITY, MOST_CAPACITY);
+        return Math.clamp(bytes * Math.max(RECORDS, 2L * window), MIN_CAPACITY, MAX_CAPACITY);
     }
 
     @Override

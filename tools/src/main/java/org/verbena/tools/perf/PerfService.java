@@ -46,7 +46,7 @@ enum PerfService {
         int listen(RdmaEventLoopGroup group, InetSocketAddress address) throws IOException {
             return VerbenaGrpc.server(address, group)
                     .directExecutor()
-                    .maxInboundMessageSize(PerfCalls.MOST_BYTES)
+                    .maxInboundMessageSize(PerfCalls.MAX_BYTES)
                     .addService(PerfCalls.service())
                     .build()
                     .start()

@@ -53,12 +53,12 @@ enum PerfTest {
     }
 
     /** The longest operation, in bytes. */
-    int mostBytes() {
+    int maxBytes() {
         return switch (this) {
-            case SEND -> SendProtocol.MOST_BYTES;
-            case GRPC -> PerfCalls.MOST_BYTES;
-            case RING -> PerfRing.MOST_BYTES;
-            default -> PerfProtocol.MOST_MEMORY_BYTES;
+            case SEND -> SendProtocol.MAX_BYTES;
+            case GRPC -> PerfCalls.MAX_BYTES;
+            case RING -> PerfRing.MAX_BYTES;
+            default -> PerfProtocol.MAX_MEMORY_BYTES;
         };
     }
 

@@ -135,7 +135,7 @@ enum PerfTool {
 
     /** The program {@code ucx_perftest}, over TCP where perf has no device. */
     UCX("ucx-utils") {
-        private static final int MOST_WARM_UP = 10_000;
+        private static final int MAX_WARM_UP = 10_000;
         private static final int FIELDS = 8;
 
         @Override
@@ -170,7 +170,7 @@ enum PerfTool {
             }
             List<String> all = new ArrayList<>(List.of(host, "-p", "" + port, "-t", String.valueOf(test(run))));
             all.addAll(List.of("-s", "" + run.bytes(), "-n", "" + run.count()));
-            all.addAll(List.of("-w", "" + Math.min(MOST_WARM_UP, run.count() / 10)));
+            all.addAll(List.of("-w", "" + Math.min(MAX_WARM_UP, run.count() / 10)));
             all.addAll(List.of("-O", "" + (run.isLatency() ? 1 : run.window()), "-f", "-v"));
             return all;
         }

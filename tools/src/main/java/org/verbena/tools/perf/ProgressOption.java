@@ -20,17 +20,17 @@ final class ProgressOption {
      * A bar to complete and build, or null if none is wanted.
      *
      * @param name of the task; at most 30 columns, since figures take about 50 of 100
-     * @param most the value at which the bar is full
+     * @param max the value at which the bar is full
      */
     @SuppressWarnings("SystemConsoleNull") // from 25 on it may be null again
-    @Nullable ProgressBarBuilder bar(String name, long most) {
+    @Nullable ProgressBarBuilder bar(String name, long max) {
         boolean terminal = System.console() != null && System.console().isTerminal();
         if (progress == null ? !terminal : !progress) {
             return null;
         }
         return new ProgressBarBuilder()
                 .setTaskName(name)
-                .setInitialMax(most)
+                .setInitialMax(max)
                 .setUpdateIntervalMillis(BAR_UPDATE_MILLIS)
                 .setConsumer(new ConsoleProgressBarConsumer(System.err, BAR_COLUMNS));
     }

@@ -20,22 +20,22 @@ import java.nio.ByteBuffer;
  * with {@link #TAKEN} and how many it has had (a long). Both post {@link #CONTROL_RECEIVES} more for all that has no
  * credit.
  *
- * @param bytes the longest message of the client, 1 to {@link #MOST_BYTES}
- * @param receives how many the server posts, {@link #LEAST_RECEIVES} to {@link #MOST_RECEIVES}
+ * @param bytes the longest message of the client, 1 to {@link #MAX_BYTES}
+ * @param receives how many the server posts, {@link #MIN_RECEIVES} to {@link #MAX_RECEIVES}
  * @param isBidirectional whether the server sends as well
  */
 record SendProtocol(int bytes, int receives, boolean isBidirectional) {
     /** The client's acknowledgement of the server's messages. */
     static final byte TAKEN = 't';
 
-    /** Two credits of such messages, with the receives that cover them, take {@link #MOST_MEMORY_BYTES}. */
-    static final int MOST_BYTES = 16 << 20;
+    /** Two credits of such messages, with the receives that cover them, take {@link #MAX_MEMORY_BYTES}. */
+    static final int MAX_BYTES = 16 << 20;
 
-    private static final int MOST_MEMORY_BYTES = 64 << 20;
-    private static final int LEAST_RECEIVES = 4;
+    private static final int MAX_MEMORY_BYTES = 64 << 20;
+    private static final int MIN_RECEIVES = 4;
 
     /** Devices hold some thousands of receives for a queue pair. */
-    private static final int MOST_RECEIVES = 2048;
+    private static final int MAX_RECEIVES = 2048;
 
     /**
      * At most three acknowledgements are under way, since each stands for at least a third of the credits, and three
@@ -52,19 +52,19 @@ record SendProtocol(int bytes, int receives, boolean isBidirectional) {
 
     SendProtocol {
         if (bytes < 1
-                || bytes > MOST_BYTES
-                || receives < LEAST_RECEIVES
-                || receives > MOST_RECEIVES
-                || (long) bytes * receives > MOST_MEMORY_BYTES) {
+                || bytes > MAX_BYTES
+                || receives < MIN_RECEIVES
+                || receives > MAX_RECEIVES
+                || (long) bytes * receives > MAX_MEMORY_BYTES) {
             throw new IllegalArgumentException("no server posts " + receives + " receives of " + bytes + " bytes");
         }
     }
 
     /** For messages of that size, with this many under way if memory allows; 0 if a rate was given. */
     static SendProtocol of(int bytes, int window, boolean isBidirectional) {
-        int wanted = 2 * Math.min(window == 0 ? RATED_WINDOW : window, MOST_RECEIVES / 2);
+        int wanted = 2 * Math.min(window == 0 ? RATED_WINDOW : window, MAX_RECEIVES / 2);
         return new SendProtocol(
-                bytes, Math.max(LEAST_RECEIVES, Math.min(wanted, MOST_MEMORY_BYTES / bytes / 2 * 2)), isBidirectional);
+                bytes, Math.max(MIN_RECEIVES, Math.min(wanted, MAX_MEMORY_BYTES / bytes / 2 * 2)), isBidirectional);
     }
 
     /** From private data, which may have zeros behind. */

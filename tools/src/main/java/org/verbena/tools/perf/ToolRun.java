@@ -22,26 +22,26 @@ record ToolRun(
         int seconds,
         int count) {
     private static final int WORDS = 8;
-    private static final int MOST_CONNECTIONS = 4096;
-    private static final int MOST_WINDOW = 1 << 16;
-    private static final int MOST_SECONDS = 3600;
+    private static final int MAX_CONNECTIONS = 4096;
+    private static final int MAX_WINDOW = 1 << 16;
+    private static final int MAX_SECONDS = 3600;
     /** Fewer operations are not significant. */
-    static final int LEAST_COUNT = 100;
+    static final int MIN_COUNT = 100;
 
-    private static final int MOST_COUNT = 100_000_000;
+    private static final int MAX_COUNT = 100_000_000;
 
     /** Checks it, as it may have come from a peer and becomes part of a command line. */
     ToolRun {
-        check("bytes", bytes, 1, PerfProtocol.MOST_MEMORY_BYTES);
-        check("connections", connections, 1, MOST_CONNECTIONS);
-        check("window", window, 1, MOST_WINDOW);
-        check("seconds", seconds, 1, MOST_SECONDS);
-        check("count", count, LEAST_COUNT, MOST_COUNT);
+        check("bytes", bytes, 1, PerfProtocol.MAX_MEMORY_BYTES);
+        check("connections", connections, 1, MAX_CONNECTIONS);
+        check("window", window, 1, MAX_WINDOW);
+        check("seconds", seconds, 1, MAX_SECONDS);
+        check("count", count, MIN_COUNT, MAX_COUNT);
     }
 
-    private static void check(String what, int value, int least, int most) {
-        if (value < least || value > most) {
-            throw new IllegalArgumentException(what + " must be " + least + " to " + most + ", not " + value);
+    private static void check(String what, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException(what + " must be " + min + " to " + max + ", not " + value);
         }
     }
 
@@ -54,12 +54,12 @@ record ToolRun(
                 measured.connections(),
                 Math.max(1, measured.window()),
                 measured.bidirectional(),
-                Math.clamp(Math.round(seconds), 1, MOST_SECONDS),
-                Math.clamp(measured.count(), LEAST_COUNT, MOST_COUNT));
+                Math.clamp(Math.round(seconds), 1, MAX_SECONDS),
+                Math.clamp(measured.count(), MIN_COUNT, MAX_COUNT));
     }
 
     int countOfEachConnection() {
-        return Math.max(LEAST_COUNT, count / connections);
+        return Math.max(MIN_COUNT, count / connections);
     }
 
     /** As words, for a peer. */

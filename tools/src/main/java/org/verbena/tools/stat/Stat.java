@@ -45,8 +45,8 @@ import picocli.CommandLine.Parameters;
                     + " process gets no processor. jstack PID shows where it is."
         })
 public final class Stat implements Callable<Integer> {
-    private static final double LEAST_SECONDS = 0.1;
-    private static final double MOST_SECONDS = 3600;
+    private static final double MIN_SECONDS = 0.1;
+    private static final double MAX_SECONDS = 3600;
 
     /** Clears the terminal and begins at its top. */
     private static final String CLEAR = "\u001b[H\u001b[2J";
@@ -109,8 +109,8 @@ public final class Stat implements Callable<Integer> {
     }
 
     private void check() {
-        if (!(intervalSeconds >= LEAST_SECONDS && intervalSeconds <= MOST_SECONDS)) {
-            throw wrong("--interval must be " + LEAST_SECONDS + " to " + MOST_SECONDS + ", not " + intervalSeconds);
+        if (!(intervalSeconds >= MIN_SECONDS && intervalSeconds <= MAX_SECONDS)) {
+            throw wrong("--interval must be " + MIN_SECONDS + " to " + MAX_SECONDS + ", not " + intervalSeconds);
         }
         if (!(hangSeconds > 0)) {
             throw wrong("--hangs-after must be above 0, not " + hangSeconds);

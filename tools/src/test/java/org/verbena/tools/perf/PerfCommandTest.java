@@ -349,10 +349,10 @@ class PerfCommandTest {
     }
 
     /** A thread has its name before it is bound, and does nothing else in between. */
-    private static void awaitLoopsOn(String cpu, long pid, int least) {
+    private static void awaitLoopsOn(String cpu, long pid, int min) {
         Patience.until("loops on processor " + cpu, () -> {
             List<String> loops = loopsOf(pid);
-            return loops.size() >= least && loops.stream().allMatch(cpu::equals);
+            return loops.size() >= min && loops.stream().allMatch(cpu::equals);
         });
     }
 
@@ -398,8 +398,8 @@ class PerfCommandTest {
 
     @Test
     void aServerRejectsSendsThatTakeTooMuchMemory() {
-        byte[] most = new SendProtocol(16 << 20, 4, true).encode();
-        assertThat(SendProtocol.decode(Arrays.copyOf(most, 56))).isEqualTo(new SendProtocol(16 << 20, 4, true));
+        byte[] max = new SendProtocol(16 << 20, 4, true).encode();
+        assertThat(SendProtocol.decode(Arrays.copyOf(max, 56))).isEqualTo(new SendProtocol(16 << 20, 4, true));
         for (int[] wrong : new int[][] {{16 << 20, 5}, {(16 << 20) + 1, 4}, {0, 4}, {64, 3}, {64, 2049}, {-1, -1}}) {
             byte[] request =
                     ByteBuffer.allocate(9).putInt(wrong[0]).putInt(wrong[1]).array();

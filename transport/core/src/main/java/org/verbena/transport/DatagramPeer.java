@@ -28,9 +28,9 @@ public record DatagramPeer(long gidHigh, long gidLow, int queuePairNumber, int l
         check("serviceLevel", serviceLevel, 15);
     }
 
-    private static void check(String name, int value, int most) {
-        if (value < 0 || value > most) {
-            throw new IllegalArgumentException(name + " " + value + " is not within 0 to " + most);
+    private static void check(String name, int value, int max) {
+        if (value < 0 || value > max) {
+            throw new IllegalArgumentException(name + " " + value + " is not within 0 to " + max);
         }
     }
 

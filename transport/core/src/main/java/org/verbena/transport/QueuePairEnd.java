@@ -49,8 +49,8 @@ public record QueuePairEnd(
 
     private static final int VERSION = 1;
     private static final int MAX_24_BITS = 0xffffff;
-    private static final int LEAST_MTU_BYTES = 256;
-    private static final int MOST_MTU_BYTES = 4096;
+    private static final int MIN_MTU_BYTES = 256;
+    private static final int MAX_MTU_BYTES = 4096;
 
     /** Checks ranges and copies the private data. */
     public QueuePairEnd {
@@ -65,15 +65,15 @@ public record QueuePairEnd(
         privateData = privateData.clone();
     }
 
-    private static void check(String name, int value, int most) {
-        if (value < 0 || value > most) {
-            throw new IllegalArgumentException(name + " " + value + " is not within 0 to " + most);
+    private static void check(String name, int value, int max) {
+        if (value < 0 || value > max) {
+            throw new IllegalArgumentException(name + " " + value + " is not within 0 to " + max);
         }
     }
 
     /** Whether queue pairs can have this MTU. */
     static boolean isMtu(int bytes) {
-        return bytes >= LEAST_MTU_BYTES && bytes <= MOST_MTU_BYTES && Integer.bitCount(bytes) == 1;
+        return bytes >= MIN_MTU_BYTES && bytes <= MAX_MTU_BYTES && Integer.bitCount(bytes) == 1;
     }
 
     /**

@@ -19,8 +19,8 @@ class QueuePairEndTest {
         assertThat(QueuePairEnd.privateDataBytes(bytes)).isEqualTo(3);
         assertThat(QueuePairEnd.ofBytes(bytes)).isEqualTo(END).hasSameHashCodeAs(END);
         assertThat(QueuePairEnd.ofBytes(bytes).privateData()).containsExactly(1, 2, 3);
-        byte[] most = new byte[EndpointOptions.GREATEST_PRIVATE_DATA_BYTES];
-        QueuePairEnd longest = new QueuePairEnd(0, 0, 0, 0, 0, 4096, 0, most);
+        byte[] max = new byte[EndpointOptions.GREATEST_PRIVATE_DATA_BYTES];
+        QueuePairEnd longest = new QueuePairEnd(0, 0, 0, 0, 0, 4096, 0, max);
         assertThat(longest.toBytes()).hasSize(QueuePairEnd.MOST_BYTES);
         assertThat(QueuePairEnd.ofBytes(longest.toBytes())).isEqualTo(longest);
     }

@@ -52,12 +52,12 @@ public final class DatagramReader {
         if (receives == null || !readPending || !channel.isActive()) {
             return;
         }
-        int most = channel.config().getRecvByteBufAllocator() instanceof MaxMessagesRecvByteBufAllocator limits
+        int max = channel.config().getRecvByteBufAllocator() instanceof MaxMessagesRecvByteBufAllocator limits
                 ? limits.maxMessagesPerRead()
                 : usualMessagesPerRead;
         int delivered = 0;
         DatagramPacket packet;
-        while (delivered < most && readPending && channel.isOpen() && (packet = receives.poll0()) != null) {
+        while (delivered < max && readPending && channel.isOpen() && (packet = receives.poll0()) != null) {
             delivered++;
             channel.pipeline().fireChannelRead(packet);
         }

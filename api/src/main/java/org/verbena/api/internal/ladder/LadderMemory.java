@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LadderMemory {
     /** Enough for the servers of a large fleet; the least recently used address makes room. */
-    public static final int MOST_ADDRESSES = 1024;
+    public static final int MAX_ADDRESSES = 1024;
 
     /** Shared by all clients of the process. */
     public static final LadderMemory OF_PROCESS = new LadderMemory(System::nanoTime);
@@ -27,7 +27,7 @@ public final class LadderMemory {
 
         @Override
         protected boolean removeEldestEntry(Map.Entry<InetSocketAddress, Known> eldest) {
-            return size() > MOST_ADDRESSES;
+            return size() > MAX_ADDRESSES;
         }
     };
 

@@ -55,11 +55,10 @@ public record OptionRow<T>(
     }
 
     /** A number, which must be within two bounds. */
-    public static OptionRow<Integer> within(OptionRow<Integer> row, int least, int most) {
+    public static OptionRow<Integer> within(OptionRow<Integer> row, int min, int max) {
         return row.checked((config, value) -> {
-            if (value < least || value > most) {
-                throw new IllegalArgumentException(
-                        row.option + " " + value + " is not within " + least + " to " + most);
+            if (value < min || value > max) {
+                throw new IllegalArgumentException(row.option + " " + value + " is not within " + min + " to " + max);
             }
         });
     }

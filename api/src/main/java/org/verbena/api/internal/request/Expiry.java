@@ -16,7 +16,7 @@ import org.verbena.transport.spi.LoopClock;
  */
 final class Expiry {
     /** How long there is between two looks at all open requests: their number is up to the peer. */
-    private static final long LEAST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long MIN_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Channel channel;
     private final LoopClock clock;
@@ -32,7 +32,7 @@ final class Expiry {
     Expiry(Channel channel, OpenRequests open, Consumer<Incoming> cancel) {
         this.channel = channel;
         clock = LoopGroup.clockOf(channel.eventLoop());
-        sweptNanos = clock.nanoTime() - LEAST_NANOS;
+        sweptNanos = clock.nanoTime() - MIN_NANOS;
         this.open = open;
         this.cancel = cancel;
     }
@@ -45,8 +45,8 @@ final class Expiry {
     }
 
     private void sweepBy0(long deadlineNanos) {
-        long leastNanos = sweptNanos + LEAST_NANOS;
-        long dueNanos = deadlineNanos - leastNanos < 0 ? leastNanos : deadlineNanos;
+        long minNanos = sweptNanos + MIN_NANOS;
+        long dueNanos = deadlineNanos - minNanos < 0 ? minNanos : deadlineNanos;
         Future<?> scheduled = sweep;
         if (scheduled != null && dueNanos - sweepNanos >= 0) {
             return;

@@ -34,10 +34,10 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
     public static final Headers NONE = new Headers(Metadata.EMPTY, Map.of());
 
     /** Metadata and the library's own entries together. */
-    static final int MOST_ENTRIES = 64;
+    static final int MAX_ENTRIES = 64;
 
     /** The length of all entries together. */
-    static final int MOST_BYTES = 8 << 10;
+    static final int MAX_BYTES = 8 << 10;
 
     /** The field that says how long all entries are. */
     static final int LENGTH_BYTES = 2;
@@ -138,13 +138,13 @@ public record Headers(Metadata metadata, Map<String, byte[]> own) {
         frame.readerIndex(end);
         return bytes == 0
                 ? NONE
-                : count(frame, begin, end) > MOST_ENTRIES || bytes > MOST_BYTES ? null : read(frame, begin, end);
+                : count(frame, begin, end) > MAX_ENTRIES || bytes > MAX_BYTES ? null : read(frame, begin, end);
     }
 
     /** Checks the form of the entries, as far as there may be entries, and counts them. */
     private static int count(ByteBuf frame, int begin, int end) {
         int count = 0;
-        for (int at = begin; at < end && count <= MOST_ENTRIES; count++) {
+        for (int at = begin; at < end && count <= MAX_ENTRIES; count++) {
             int nameEnd = at + 1 + frame.getUnsignedByte(at);
             if (nameEnd > end - 2) {
                 throw new IllegalArgumentException("a header that is cut off");

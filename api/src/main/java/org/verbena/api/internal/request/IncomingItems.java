@@ -90,7 +90,7 @@ final class IncomingItems implements Flow.Publisher<ByteBuf> {
     /** Keeps it for later; returns why it cannot. */
     @Nullable Throwable keep0(ByteBuf message) {
         if (!hold(message.readableBytes())) {
-            return new ConnectionException("the streams of this connection hold more than " + Streams.MOST_BYTES
+            return new ConnectionException("the streams of this connection hold more than " + Streams.MAX_BYTES
                     + " bytes that their programs have not read");
         }
         arrived.add(message);

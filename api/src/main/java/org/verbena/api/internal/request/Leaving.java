@@ -17,7 +17,7 @@ import org.verbena.transport.spi.LoopClock;
  */
 final class Leaving {
     /** To make and end a connection takes two processors about half as long. */
-    private static final long MOST_BETWEEN_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+    private static final long MAX_BETWEEN_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     /** All are asked within this part of the time that there is: the rest is for their requests. */
     private static final int TIME_DIVISOR = 4;
@@ -35,12 +35,12 @@ final class Leaving {
     private Leaving(
             Collection<Messenger> connections,
             Function<Messenger, CompletableFuture<Void>> asking,
-            long mostNanos,
+            long maxNanos,
             LoopClock clock) {
         rest = new ArrayDeque<>(connections);
         this.asking = asking;
         this.clock = clock;
-        betweenNanos = Math.min(MOST_BETWEEN_NANOS, mostNanos / TIME_DIVISOR / Math.max(1, rest.size() - 1));
+        betweenNanos = Math.min(MAX_BETWEEN_NANOS, maxNanos / TIME_DIVISOR / Math.max(1, rest.size() - 1));
         dueNanos = clock.nanoTime();
     }
 
@@ -48,15 +48,15 @@ final class Leaving {
      * Begins, with the first of them.
      *
      * @param asking asks the client of one; done when it has left
-     * @param mostNanos how much time there is
+     * @param maxNanos how much time there is
      * @return done when all have left
      */
     static CompletableFuture<Void> of(
             Collection<Messenger> connections,
             Function<Messenger, CompletableFuture<Void>> asking,
-            long mostNanos,
+            long maxNanos,
             LoopClock clock) {
-        Leaving leaving = new Leaving(connections, asking, mostNanos, clock);
+        Leaving leaving = new Leaving(connections, asking, maxNanos, clock);
         leaving.next();
         return leaving.all;
     }

@@ -473,7 +473,7 @@ public final class Messenger extends ChannelDuplexHandler {
         if (!streams.hasRoom0() || !handlers.takesStream0(bytes)) {
             message.release();
             outgoing.refused(
-                    correlation, Frames.REFUSED_LIMIT, "more streams than this end takes, which are " + Streams.MOST);
+                    correlation, Frames.REFUSED_LIMIT, "more streams than this end takes, which are " + Streams.MAX);
             return false;
         }
         streams.begin0(request);

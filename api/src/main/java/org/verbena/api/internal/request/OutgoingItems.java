@@ -21,7 +21,7 @@ final class OutgoingItems {
     private static final SendLimit.Bounds BOUNDS = new SendLimit.Bounds(256, 1 << 20);
 
     /** The most credit that an end may have, in messages and in bytes. */
-    static final long MOST_CREDIT = Integer.MAX_VALUE;
+    static final long MAX_CREDIT = Integer.MAX_VALUE;
 
     private static final class Item {
         private final ByteBuf message;
@@ -101,13 +101,13 @@ final class OutgoingItems {
             limit.take(bytes);
         } else if (!limit.tryTake(bytes)) {
             int messages = limit.messages();
-            long most = limit.bytes();
+            long max = limit.bytes();
             return new SendLimitException(
-                    "send to a stream: " + messages + " messages with " + most
+                    "send to a stream: " + messages + " messages with " + max
                             + " bytes wait until the other end takes them, and this one has " + bytes
                             + ": wait for the future of an earlier one, or for whenWritable()",
                     messages,
-                    most);
+                    max);
         }
         if (counting.tryTake(bytes, limit.messages() == 1)) {
             return null;
@@ -149,7 +149,7 @@ final class OutgoingItems {
     static boolean credit0(ItemStream.Place here, long messages, long bytes) {
         here.creditMessages += messages;
         here.creditBytes += bytes;
-        return here.creditMessages <= MOST_CREDIT && here.creditBytes <= MOST_CREDIT;
+        return here.creditMessages <= MAX_CREDIT && here.creditBytes <= MAX_CREDIT;
     }
 
     void turn0(ItemStream.@Nullable Place here, boolean isOver) {

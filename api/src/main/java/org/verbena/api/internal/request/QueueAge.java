@@ -19,7 +19,7 @@ public final class QueueAge {
     private final AtomicLong intervalEndNanos;
 
     /** The shortest wait in this interval. */
-    private volatile long leastNanos = Long.MAX_VALUE;
+    private volatile long minNanos = Long.MAX_VALUE;
 
     private volatile boolean standing;
 
@@ -42,10 +42,10 @@ public final class QueueAge {
         long overNanos = nowNanos - endNanos;
         if (overNanos >= 0 && intervalEndNanos.compareAndSet(endNanos, nowNanos + intervalNanos)) {
             // After an interval without requests, earlier waits say nothing about the present.
-            standing = overNanos < intervalNanos && leastNanos != Long.MAX_VALUE && leastNanos > targetNanos;
-            leastNanos = waitedNanos;
-        } else if (waitedNanos < leastNanos) {
-            leastNanos = waitedNanos;
+            standing = overNanos < intervalNanos && minNanos != Long.MAX_VALUE && minNanos > targetNanos;
+            minNanos = waitedNanos;
+        } else if (waitedNanos < minNanos) {
+            minNanos = waitedNanos;
         }
         return standing && waitedNanos > REFUSED_TARGETS * targetNanos;
     }

@@ -42,7 +42,7 @@ public final class Requests {
     private static final long MAX_TIMEOUT_NANOS = Long.MAX_VALUE >> 1;
 
     /** After this many requests in a row without a reply the server, and not a request, is taken to be slow. */
-    private static final int MOST_UNANSWERED = 5;
+    private static final int MAX_UNANSWERED = 5;
 
     /** The server has not asked its clients to leave. */
     private static final long NOT_ASKED = -1;
@@ -52,7 +52,7 @@ public final class Requests {
     private final SendLimit limit;
 
     /** How many may wait for their replies. */
-    private final int most;
+    private final int max;
 
     private final LongAdder lateReplies;
 
@@ -88,13 +88,13 @@ public final class Requests {
     /** Whether there was a request, and no answer to any. */
     private volatile boolean unproven;
 
-    Requests(Messenger messenger, LongAdder lateReplies, SendLimit limit, int most) {
+    Requests(Messenger messenger, LongAdder lateReplies, SendLimit limit, int max) {
         this.messenger = messenger;
         channel = messenger.channel();
         clock = messenger.clock();
         this.lateReplies = lateReplies;
         this.limit = limit;
-        this.most = most;
+        this.max = max;
     }
 
     Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
@@ -369,7 +369,7 @@ public final class Requests {
                 notBegun(messenger.closed("request", new ClosedChannelException()), timeoutNanos);
                 return;
             }
-            if (pending.size() >= most) {
+            if (pending.size() >= max) {
                 drop(limitReached());
                 return;
             }
@@ -388,10 +388,10 @@ public final class Requests {
 
         private SendLimitException limitReached() {
             return new SendLimitException(
-                    "request to " + channel.remoteAddress() + ": " + most
+                    "request to " + channel.remoteAddress() + ": " + max
                             + " requests wait for their replies, which is all that maxRequests allows: wait for an"
                             + " earlier one, or raise maxRequests",
-                    most,
+                    max,
                     0);
         }
 
@@ -755,17 +755,17 @@ public final class Requests {
         sweep = null;
         long now = clock.nanoTime();
         List<Request<?>> late = new ArrayList<>();
-        long leastLeftNanos = Long.MAX_VALUE;
+        long minLeftNanos = Long.MAX_VALUE;
         for (Request<?> request : pending.each()) {
             long leftNanos = request.deadlineNanos - now;
             if (leftNanos <= 0) {
                 late.add(request);
             } else {
-                leastLeftNanos = Math.min(leastLeftNanos, leftNanos);
+                minLeftNanos = Math.min(minLeftNanos, leftNanos);
             }
         }
-        if (leastLeftNanos < Long.MAX_VALUE) {
-            sweepBy0(now + leastLeftNanos, now);
+        if (minLeftNanos < Long.MAX_VALUE) {
+            sweepBy0(now + minLeftNanos, now);
         }
         for (Request<?> request : late) {
             request.timeOut0();
@@ -795,7 +795,7 @@ public final class Requests {
 
     private void countUnanswered0() {
         LinkOwner owner = messenger.owner();
-        if (++unanswered >= MOST_UNANSWERED && owner != null) {
+        if (++unanswered >= MAX_UNANSWERED && owner != null) {
             unanswered = 0;
             owner.unanswered(messenger);
         }

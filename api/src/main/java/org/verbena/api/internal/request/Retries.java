@@ -15,19 +15,19 @@ public final class Retries {
     /** Retries that can be saved up, and that are available at first. */
     public static final int BURST = 10;
 
-    private static final int MOST = BURST * REPLIES_PER_RETRY;
+    private static final int MAX = BURST * REPLIES_PER_RETRY;
 
     /** The delay if the server gives no hint, so that requests are not repeated at once. */
-    private static final long LEAST_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long MIN_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** A longer wait would not spread clients any further. */
-    private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    private final AtomicInteger saved = new AtomicInteger(MOST);
+    private final AtomicInteger saved = new AtomicInteger(MAX);
 
     /** A request was answered. */
     public void answered() {
-        if (saved.get() < MOST) { // so that nothing is written while nothing is retried
+        if (saved.get() < MAX) { // so that nothing is written while nothing is retried
             saved.incrementAndGet();
         }
     }
@@ -46,8 +46,8 @@ public final class Retries {
 
     /** How long to wait: at least the server's hint, doubled each time, plus up to the same time at random. */
     public static long delayNanos(long hintNanos, int already, RandomGenerator random) {
-        long nanos = Math.max(hintNanos, LEAST_NANOS);
-        for (int i = 0; i < already && nanos < MOST_NANOS; i++) {
+        long nanos = Math.max(hintNanos, MIN_NANOS);
+        for (int i = 0; i < already && nanos < MAX_NANOS; i++) {
             nanos *= 2;
         }
         return nanos + random.nextLong(nanos);

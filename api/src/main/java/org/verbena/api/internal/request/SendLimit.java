@@ -17,12 +17,12 @@ public final class SendLimit {
         public static final Bounds DEFAULTS = new Bounds(65_536, 128L << 20);
 
         public Bounds {
-            if (messages < 1 || messages > MOST_MESSAGES) {
+            if (messages < 1 || messages > MAX_MESSAGES) {
                 throw new IllegalArgumentException(
-                        "maxPending: " + messages + " messages are not within 1 to " + MOST_MESSAGES);
+                        "maxPending: " + messages + " messages are not within 1 to " + MAX_MESSAGES);
             }
-            if (bytes < 1 || bytes > MOST_BYTES) {
-                throw new IllegalArgumentException("maxPending: " + bytes + " bytes are not within 1 to " + MOST_BYTES);
+            if (bytes < 1 || bytes > MAX_BYTES) {
+                throw new IllegalArgumentException("maxPending: " + bytes + " bytes are not within 1 to " + MAX_BYTES);
             }
         }
 
@@ -38,9 +38,9 @@ public final class SendLimit {
     private static final long ONE_MESSAGE = 1L << BYTES_BITS;
 
     /** Half of what fits, since messages that are never refused count, too. */
-    private static final long MOST_BYTES = 1L << (BYTES_BITS - 1);
+    private static final long MAX_BYTES = 1L << (BYTES_BITS - 1);
 
-    private static final int MOST_MESSAGES = 1 << 22;
+    private static final int MAX_MESSAGES = 1 << 22;
 
     private final Bounds bounds;
     private final AtomicLong pending = new AtomicLong();

@@ -45,11 +45,11 @@ public final class ServerChildren {
      * Asks their clients to leave, and closes any that are added later. Done when all of the present ones have closed
      * and none of their handlers runs.
      *
-     * @param mostNanos how much time there is
+     * @param maxNanos how much time there is
      */
-    public CompletableFuture<Void> drain(String reason, long mostNanos, LoopClock clock) {
+    public CompletableFuture<Void> drain(String reason, long maxNanos, LoopClock clock) {
         closing = true;
-        return Leaving.of(present, child -> child.drain(reason).thenAccept(this::ended), mostNanos, clock);
+        return Leaving.of(present, child -> child.drain(reason).thenAccept(this::ended), maxNanos, clock);
     }
 
     private void ended(boolean answered) {

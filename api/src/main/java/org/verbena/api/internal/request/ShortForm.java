@@ -40,16 +40,16 @@ public final class ShortForm {
     private static final int MAX_PORT = 65_535;
 
     /** The number of failures that the message for all of them names. */
-    private static final int MOST_CAUSES = 5;
+    private static final int MAX_CAUSES = 5;
 
     /** How much of a peer's words is logged or thrown, in characters. */
-    private static final int MOST_WORDS_CHARS = 200;
+    private static final int MAX_WORDS_CHARS = 200;
 
     private ShortForm() {}
 
     /** Words of a peer, as they may be logged or thrown: on one line, and not too many. */
     public static String printable(String words) {
-        return words.substring(0, Math.min(words.length(), MOST_WORDS_CHARS))
+        return words.substring(0, Math.min(words.length(), MAX_WORDS_CHARS))
                 .replaceAll("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]", "?");
     }
 
@@ -66,14 +66,14 @@ public final class ShortForm {
     }
 
     /** Checks where to connect to or to listen. */
-    public static void checkAddress(String purpose, String host, int port, int leastPort) {
+    public static void checkAddress(String purpose, String host, int port, int minPort) {
         if (host == null || host.isBlank()) {
             throw new IllegalArgumentException(purpose + "port " + port + ": the host is "
                     + (host == null ? "null" : "blank") + "; name one, or say localhost");
         }
-        if (port < leastPort || port > MAX_PORT) {
+        if (port < minPort || port > MAX_PORT) {
             throw new IllegalArgumentException(
-                    purpose + host + ":" + port + ": the port is not within " + leastPort + " to " + MAX_PORT);
+                    purpose + host + ":" + port + ": the port is not within " + minPort + " to " + MAX_PORT);
         }
     }
 
@@ -189,10 +189,10 @@ public final class ShortForm {
         Throwable first = causes.getFirst();
         String message = purpose + ": none of " + causes.size() + " connections could be made: "
                 + causes.stream()
-                        .limit(MOST_CAUSES)
+                        .limit(MAX_CAUSES)
                         .map(cause -> String.valueOf(cause.getMessage()))
                         .collect(Collectors.joining("; "))
-                + (causes.size() > MOST_CAUSES ? "; ..." : "");
+                + (causes.size() > MAX_CAUSES ? "; ..." : "");
         ConnectionException all = switch (first) {
             case ConnectionException.Rejected rejected ->
                 new ConnectionException.Rejected(message, rejected.privateData());
@@ -206,7 +206,7 @@ public final class ShortForm {
             return first;
         }
         all.initCause(first);
-        causes.stream().skip(1).limit(MOST_CAUSES).forEach(all::addSuppressed);
+        causes.stream().skip(1).limit(MAX_CAUSES).forEach(all::addSuppressed);
         return all;
     }
 

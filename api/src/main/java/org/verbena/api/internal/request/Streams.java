@@ -14,10 +14,10 @@ final class Streams {
      * How many the peer may have begun, and how many may be in handlers on virtual threads. Each has a window of 64
      * KiB.
      */
-    static final int MOST = 1024;
+    static final int MAX = 1024;
 
     /** What the streams of both ends may hold for programs that do not read: messages may be longer than windows. */
-    static final long MOST_BYTES = 256L << 20;
+    static final long MAX_BYTES = 256L << 20;
 
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
 
@@ -46,7 +46,7 @@ final class Streams {
 
     /** Counts bytes that are kept for a program. Returns false if there is no room for them. Any thread. */
     boolean tryHold(long bytes) {
-        if (heldBytes.addAndGet(bytes) <= MOST_BYTES) {
+        if (heldBytes.addAndGet(bytes) <= MAX_BYTES) {
             return true;
         }
         release(bytes);
@@ -60,7 +60,7 @@ final class Streams {
 
     /** Whether the peer may begin another stream. */
     boolean hasRoom0() {
-        return begun.size() < MOST;
+        return begun.size() < MAX;
     }
 
     /** Adds a stream that the peer begins. */

@@ -28,14 +28,14 @@ public final class VirtualHandlers {
      * until half of them are done, so that slow handlers slow the client down, as on the loop. A virtual thread takes
      * about a KiB; what handlers keep is more.
      */
-    public static final int MOST = 1024;
+    public static final int MAX = 1024;
 
-    private static final int FEW = MOST / 2;
+    private static final int FEW = MAX / 2;
 
     /** How many bytes these may have together: one message of the longest that a channel takes by default. */
-    public static final long MOST_BYTES = 64L << 20;
+    public static final long MAX_BYTES = 64L << 20;
 
-    private static final long FEW_BYTES = MOST_BYTES / 2;
+    private static final long FEW_BYTES = MAX_BYTES / 2;
 
     private static final String NAME = "verbena-handler";
 
@@ -108,8 +108,8 @@ public final class VirtualHandlers {
             return;
         }
         int bytes = message.readableBytes();
-        boolean isLong = unfinishedBytes.addAndGet(bytes) >= MOST_BYTES;
-        if (unfinished.incrementAndGet() >= MOST || isLong) {
+        boolean isLong = unfinishedBytes.addAndGet(bytes) >= MAX_BYTES;
+        if (unfinished.incrementAndGet() >= MAX || isLong) {
             full = true;
             messenger.updateReading0();
         }
@@ -125,16 +125,16 @@ public final class VirtualHandlers {
     }
 
     private void startNow(Work work) {
-        HandlerLimit most = limit;
-        if (most == null) {
+        HandlerLimit bound = limit;
+        if (bound == null) {
             startThread(work);
-        } else if (!most.start(work)) {
+        } else if (!bound.start(work)) {
             work.message.release();
             messenger
                     .handlers()
                     .refuse(
                             work.incoming,
-                            most.longestWaitNanos(messenger.clock().nanoTime()));
+                            bound.longestWaitNanos(messenger.clock().nanoTime()));
             finished(work);
         }
     }
@@ -153,7 +153,7 @@ public final class VirtualHandlers {
 
     /** Whether another stream may begin; then it holds so many bytes. On the loop. */
     boolean takesStream0(int bytes) {
-        return streams.get() < Streams.MOST && messenger.streams().tryHold(bytes);
+        return streams.get() < Streams.MAX && messenger.streams().tryHold(bytes);
     }
 
     /** Releases a request whose handler has not begun and shall not. Any thread. */
@@ -182,9 +182,9 @@ public final class VirtualHandlers {
             }
         } finally {
             work.incoming.setHandled(null);
-            HandlerLimit most = limit;
-            if (most != null && work.incoming.isRequest()) {
-                most.ended();
+            HandlerLimit bound = limit;
+            if (bound != null && work.incoming.isRequest()) {
+                bound.ended();
             }
             finished(work);
         }

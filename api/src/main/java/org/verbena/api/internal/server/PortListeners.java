@@ -46,7 +46,7 @@ public final class PortListeners {
      * How many numbers are tried if any free one will do. Two port spaces rarely collide even once; with an iWARP
      * device no number works, since it occupies the TCP port itself.
      */
-    private static final int MOST_NUMBERS = 8;
+    private static final int MAX_NUMBERS = 8;
 
     private final IoEventLoop loop;
     private final ProviderSet providers;
@@ -151,7 +151,7 @@ public final class PortListeners {
     /** A provider cannot listen. */
     private void failed0(One one, Throwable cause) {
         ProviderAccount.of(one.choice.provider()).listenFailed();
-        if (wanted.getPort() == 0 && bound != null && numbers < MOST_NUMBERS) {
+        if (wanted.getPort() == 0 && bound != null && numbers < MAX_NUMBERS) {
             LOG.debug(
                     "{} cannot listen on {}; trying another port",
                     one.choice.provider().name(),

@@ -9,7 +9,7 @@ class StreamsTest {
     @SuppressWarnings("NullAway") // it only counts
     void whatStreamsHoldHasABound() {
         Streams streams = new Streams(null, SendLimit.Bounds.DEFAULTS);
-        assertThat(streams.tryHold(Streams.MOST_BYTES - 1)).isTrue();
+        assertThat(streams.tryHold(Streams.MAX_BYTES - 1)).isTrue();
         assertThat(streams.tryHold(2)).isFalse();
         assertThat(streams.tryHold(1)).isTrue();
         assertThat(streams.tryHold(1)).isFalse();

@@ -108,10 +108,10 @@ final class ChunkSpace {
         return (bytes + (long) Chunk.PAGE_BYTES - 1) / Chunk.PAGE_BYTES * Chunk.PAGE_BYTES;
     }
 
-    @Nullable Block take(int sizeClass, int slabPages, int most) {
+    @Nullable Block take(int sizeClass, int slabPages, int max) {
         Bin bin = bins[sizeClass];
         Block list = null;
-        for (int taken = 0; taken < most; taken++) {
+        for (int taken = 0; taken < max; taken++) {
             Slab slab = bin.head();
             if (slab == null) {
                 slab = list == null ? cut(sizeClass, slabPages) : null;

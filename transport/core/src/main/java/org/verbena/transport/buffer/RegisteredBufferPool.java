@@ -490,11 +490,11 @@ public final class RegisteredBufferPool implements AutoCloseable {
      * Takes blocks from the shared part.
      *
      * @param sizeClass which size
-     * @param most the most blocks to take
+     * @param max the most blocks to take
      * @param counted whether a buffer is about to live in it
      * @return a list of at least one, or null at the limit
      */
-    @Nullable Block takeShared(int sizeClass, int most, boolean counted) {
+    @Nullable Block takeShared(int sizeClass, int max, boolean counted) {
         int slabPages = Slab.pagesFor(SizeClasses.bytesOf(sizeClass));
         while (true) {
             long growBytes;
@@ -502,7 +502,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
             lock.lock();
             try {
                 requireOpen();
-                Block list = space.take(sizeClass, slabPages, most);
+                Block list = space.take(sizeClass, slabPages, max);
                 if (list != null) {
                     if (counted) {
                         allocations++;
@@ -518,7 +518,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
             }
             if (growBytes > 0) {
                 Chunk chunk = register(growBytes);
-                Block list = addIfOpen(chunk, sizeClass, slabPages, most, counted);
+                Block list = addIfOpen(chunk, sizeClass, slabPages, max, counted);
                 if (list != null) {
                     // Requests made while the chunk was being registered were refused, and it has room for more than
                     // this one.
@@ -535,7 +535,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /** Adds a new chunk and takes blocks, before others can take them all; null if the pool was closed meanwhile. */
-    private @Nullable Block addIfOpen(Chunk chunk, int sizeClass, int slabPages, int most, boolean counted) {
+    private @Nullable Block addIfOpen(Chunk chunk, int sizeClass, int slabPages, int max, boolean counted) {
         lock.lock();
         try {
             if (closed) {
@@ -545,7 +545,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
             if (counted) {
                 allocations++;
             }
-            return space.take(sizeClass, slabPages, most);
+            return space.take(sizeClass, slabPages, max);
         } finally {
             lock.unlock();
         }

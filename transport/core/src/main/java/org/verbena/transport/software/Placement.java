@@ -114,15 +114,15 @@ public final class Placement {
     /**
      * The next room in one piece, for the socket to read into.
      *
-     * @param most at most so many bytes
+     * @param max at most so many bytes
      * @return a buffer with something remaining, if there is room at all
      */
-    public ByteBuffer room(int most) {
+    public ByteBuffer room(int max) {
         while (lengths[sge] == sgeBytes && sge < count - 1) {
             sge++;
             sgeBytes = 0;
         }
-        return view.aim(region(), offsets[sge] + sgeBytes, Math.min(most, lengths[sge] - sgeBytes));
+        return view.aim(region(), offsets[sge] + sgeBytes, Math.min(max, lengths[sge] - sgeBytes));
     }
 
     /**

@@ -28,9 +28,9 @@ public record DatagramOptions(
         check("trafficClass", trafficClass, 0, 255);
     }
 
-    private static void check(String name, int value, int least, int most) {
-        if (value < least || value > most) {
-            throw new IllegalArgumentException(name + " " + value + " is not within " + least + " to " + most);
+    private static void check(String name, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException(name + " " + value + " is not within " + min + " to " + max);
         }
     }
 }

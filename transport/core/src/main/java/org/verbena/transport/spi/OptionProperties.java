@@ -11,25 +11,25 @@ public final class OptionProperties {
      * A whole number.
      *
      * @param property its full name
-     * @param most the largest value; the smallest is 0
+     * @param max the largest value; the smallest is 0
      * @param otherwise the default
      * @return the number
      * @throws IllegalArgumentException the value is malformed or out of range
      */
-    public static long number(String property, long most, long otherwise) {
+    public static long number(String property, long max, long otherwise) {
         String value = System.getProperty(property);
         if (value == null) {
             return otherwise;
         }
         try {
             long number = Long.parseLong(value);
-            if (number >= 0 && number <= most) {
+            if (number >= 0 && number <= max) {
                 return number;
             }
         } catch (NumberFormatException notANumber) {
             // The exception below reports it.
         }
-        throw new IllegalArgumentException(property + " is '" + value + "'; give a number from 0 to " + most);
+        throw new IllegalArgumentException(property + " is '" + value + "'; give a number from 0 to " + max);
     }
 
     /**

@@ -45,7 +45,7 @@ public final class SpinBudget {
     static final long MAX_PAUSE_NANOS = 1_000_000_000;
 
     /** Less time of the compilers than this has not taken a quarter of a window from a loop. */
-    static final long LEAST_COMPILED_MILLIS = WINDOW_NANOS / MAX_LOST_PART / 1_000_000;
+    static final long MIN_COMPILED_MILLIS = WINDOW_NANOS / MAX_LOST_PART / 1_000_000;
 
     private static final LoadedElsewhere COMPILERS = new LoadedElsewhere(Compilers::millis);
 
@@ -138,7 +138,7 @@ public final class SpinBudget {
     private boolean hasCompiled() {
         long before = compiledBeforeMillis;
         compiledBeforeMillis = compiledMillis.getAsLong();
-        return compiledBeforeMillis - before >= LEAST_COMPILED_MILLIS;
+        return compiledBeforeMillis - before >= MIN_COMPILED_MILLIS;
     }
 
     /**

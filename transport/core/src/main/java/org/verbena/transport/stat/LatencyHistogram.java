@@ -10,7 +10,7 @@ public final class LatencyHistogram {
     static final int BUCKETS = 112;
 
     /** 1.024 us: what is shorter is in the first bucket. */
-    private static final int LEAST_EXPONENT = 10;
+    private static final int MIN_EXPONENT = 10;
 
     /** Two bits: the buckets of a power of two. */
     private static final int PART_BITS = 2;
@@ -26,20 +26,20 @@ public final class LatencyHistogram {
     }
 
     static int bucket(long nanos) {
-        if (nanos < 1L << LEAST_EXPONENT) {
+        if (nanos < 1L << MIN_EXPONENT) {
             return 0;
         }
         int exponent = Long.SIZE - 1 - Long.numberOfLeadingZeros(nanos);
         int part = (int) (nanos >>> (exponent - PART_BITS)) & (PARTS - 1);
-        return Math.min(1 + (exponent - LEAST_EXPONENT) * PARTS + part, BUCKETS - 1);
+        return Math.min(1 + (exponent - MIN_EXPONENT) * PARTS + part, BUCKETS - 1);
     }
 
     /** In its middle. */
     static long nanos(int bucket) {
         if (bucket == 0) {
-            return 1L << (LEAST_EXPONENT - 1);
+            return 1L << (MIN_EXPONENT - 1);
         }
-        int exponent = LEAST_EXPONENT + (bucket - 1) / PARTS;
+        int exponent = MIN_EXPONENT + (bucket - 1) / PARTS;
         long part = 1L << (exponent - PART_BITS);
         return (PARTS + (bucket - 1) % PARTS) * part + part / 2;
     }

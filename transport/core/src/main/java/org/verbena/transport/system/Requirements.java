@@ -16,7 +16,7 @@ public final class Requirements {
     private static final int UPDATE_WITHOUT_PINNING_FAULT = 3;
 
     /** Before it a method that a channel of Verbena overrides was final. */
-    private static final String LEAST_NETTY = "4.2.11";
+    private static final String MIN_NETTY = "4.2.11";
 
     private static final String OLDER_NETTY = "([0-3]|4\\.[01])\\..*|4\\.2\\.([0-9]|10)\\..*";
 
@@ -118,13 +118,13 @@ public final class Requirements {
         for (Jar jar : JARS) {
             Class<?> anchor = find(jar.anchor, loader);
             if (anchor == null) {
-                return "Netty " + LEAST_NETTY + " or newer is needed, but " + jar.artifact
-                        + " is missing: add io.netty:" + jar.artifact + " to the class path";
+                return "Netty " + MIN_NETTY + " or newer is needed, but " + jar.artifact + " is missing: add io.netty:"
+                        + jar.artifact + " to the class path";
             }
             String version = anchor.getPackage().getImplementationVersion();
             boolean isOlder = version != null && isTooOld(version);
             if (isOlder || find(jar.marker, loader) == null) {
-                return "Netty " + LEAST_NETTY + " or newer is needed, but " + jar.artifact + " is "
+                return "Netty " + MIN_NETTY + " or newer is needed, but " + jar.artifact + " is "
                         + (version == null ? "older" : version) + place(anchor)
                         + ": have the build take all of Netty from io.netty:netty-bom 4.2 (mvn dependency:tree or"
                         + " gradle dependencyInsight says what asks for the other; with Spring Boot 3 set the property"

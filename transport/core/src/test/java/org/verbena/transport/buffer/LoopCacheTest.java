@@ -285,19 +285,19 @@ class LoopCacheTest {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long thread = Thread.currentThread().threadId();
         ScatterGatherList sges = new ScatterGatherList(2);
-        long least = Long.MAX_VALUE;
+        long min = Long.MAX_VALUE;
         // On a busy machine the compiler may be late.
         long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-        while (least > 0 && System.nanoTime() < deadlineNanos) {
+        while (min > 0 && System.nanoTime() < deadlineNanos) {
             long before = threads.getThreadAllocatedBytes(thread);
             exercise(sges, 2_000);
-            least = Math.min(least, threads.getThreadAllocatedBytes(thread) - before);
+            min = Math.min(min, threads.getThreadAllocatedBytes(thread) - before);
         }
         for (int i = 0; i < window.length; i++) {
             window[i].release();
             window[i] = null;
         }
-        return least;
+        return min;
     }
 
     private final RegisteredByteBuf[] window = new RegisteredByteBuf[16];

@@ -107,14 +107,14 @@ class NioTransportTest {
         assertThat(domain.liveRegions()).isZero();
     }
 
-    private static ByteBuf randomMessage(RegisteredBufferPool pool, Random random, int mostBytes) {
+    private static ByteBuf randomMessage(RegisteredBufferPool pool, Random random, int maxBytes) {
         CompositeByteBuf message = pool.allocator().compositeBuffer();
         int parts = 1 + random.nextInt(4);
         for (int i = 0; i < parts; i++) {
-            byte[] bytes = new byte[random.nextInt(Math.min(100_000, mostBytes / parts + 1) + 1)];
+            byte[] bytes = new byte[random.nextInt(Math.min(100_000, maxBytes / parts + 1) + 1)];
             random.nextBytes(bytes);
             message.addComponent(true, pool.allocator().buffer(16).writeBytes(bytes));
         }
-        return message.readableBytes() <= mostBytes ? message : message.writerIndex(mostBytes);
+        return message.readableBytes() <= maxBytes ? message : message.writerIndex(maxBytes);
     }
 }

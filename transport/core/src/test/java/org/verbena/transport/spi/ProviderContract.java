@@ -154,7 +154,7 @@ public abstract class ProviderContract {
      *
      * @return bytes; 80, as siw has, and 0 on a device that sends nothing inline
      */
-    protected int leastInlineBytes() {
+    protected int minInlineBytes() {
         return 80;
     }
 
@@ -163,7 +163,7 @@ public abstract class ProviderContract {
      *
      * @return {@link EndpointOptions#maxSges()} of the defaults, unless a device has fewer
      */
-    protected int leastSges() {
+    protected int minSges() {
         return OPTIONS.maxSges();
     }
 
@@ -489,10 +489,10 @@ public abstract class ProviderContract {
             EndpointCapabilities capabilities = side.awaitPrepared().capabilities();
             assertThat(capabilities.sendDepth()).isGreaterThanOrEqualTo(OPTIONS.sendDepth());
             assertThat(capabilities.receiveDepth()).isGreaterThanOrEqualTo(OPTIONS.receiveDepth());
-            assertThat(capabilities.maxSges()).isGreaterThanOrEqualTo(leastSges());
+            assertThat(capabilities.maxSges()).isGreaterThanOrEqualTo(minSges());
             assertThat(capabilities.maxReadSges()).isBetween(1, capabilities.maxSges());
             assertThat(capabilities.maxInlineBytes())
-                    .isGreaterThanOrEqualTo(Math.min(leastInlineBytes(), OPTIONS.maxInlineBytes()));
+                    .isGreaterThanOrEqualTo(Math.min(minInlineBytes(), OPTIONS.maxInlineBytes()));
             assertThat(capabilities.readDepth()).isPositive();
             assertThat(capabilities.maxMessageBytes()).isGreaterThanOrEqualTo(1 << 20);
             assertThat(side.<Integer>call(Endpoint::freeSendSlots)).isEqualTo(capabilities.sendDepth());
@@ -791,7 +791,7 @@ public abstract class ProviderContract {
         EndpointOptions options = withInlineBytes(wanted);
         Pair pair = connectPair(options, options);
         int length = pair.client().awaitPrepared().capabilities().maxInlineBytes();
-        assertThat(length).isBetween(Math.min(wanted, leastInlineBytes()), (1 << 16) - 1);
+        assertThat(length).isBetween(Math.min(wanted, minInlineBytes()), (1 << 16) - 1);
         assumeTrue(length > 0, "nothing is sent inline here");
         RegisteredMemory source = region(pair.client(), length);
         RegisteredMemory sink = region(pair.server(), 2L * length, Access.LOCAL_WRITE, Access.REMOTE_WRITE);

@@ -110,11 +110,11 @@ class SpinBudgetTest {
         adaptive.waited(SpinBudget.MIN_NANOS);
         long now = 0;
         for (int i = 0; i < 100; i++) {
-            compiledMillis += SpinBudget.LEAST_COMPILED_MILLIS;
+            compiledMillis += SpinBudget.MIN_COMPILED_MILLIS;
             now = lose(now, 0.5);
             assertThat(adaptive.nanos(now)).isPositive();
         }
-        compiledMillis += SpinBudget.LEAST_COMPILED_MILLIS - 1;
+        compiledMillis += SpinBudget.MIN_COMPILED_MILLIS - 1;
         now = lose(now, 0.5);
         assertThat(adaptive.nanos(now)).as("something else took it").isZero();
     }

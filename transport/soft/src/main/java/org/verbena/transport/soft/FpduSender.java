@@ -26,7 +26,7 @@ final class FpduSender {
     static final int COPY_BYTES = 4096;
 
     /** The longest message that is copied into a batch at once. */
-    private static final int MOST_SENT_BYTES = 20 << 10;
+    private static final int MAX_SENT_BYTES = 20 << 10;
 
     /** What one connection may write before others have their turn. */
     static final long BYTES_PER_TURN = 1024 * 1024;
@@ -255,7 +255,7 @@ final class FpduSender {
                 || current != NO_MESSAGE
                 || next != ring.tail()
                 || !inbound.isEmpty()
-                || payload > Math.min(MOST_SENT_BYTES, maxUlpduBytes - Rdmap.UNTAGGED_HEADER_BYTES + 2)) {
+                || payload > Math.min(MAX_SENT_BYTES, maxUlpduBytes - Rdmap.UNTAGGED_HEADER_BYTES + 2)) {
             return false;
         }
         TxBatch to = batch;

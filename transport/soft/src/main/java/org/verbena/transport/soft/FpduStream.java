@@ -38,19 +38,19 @@ final class FpduStream {
      * does not excuse another.
      *
      * @param tick the loop's time
-     * @param leastBytes what is enough progress for a stall timeout
+     * @param minBytes what is enough progress for a stall timeout
      * @return null if it owes nothing, or makes enough progress
      */
-    @Nullable String overdue(int tick, long leastBytes) {
+    @Nullable String overdue(int tick, long minBytes) {
         int ticks = SoftwareIoHandler.TICKS_PER_STALL;
         boolean segment =
-                segmentRate.isTooSlow(tick, ticks, in.isInSegment(), parser.segments(), in.receivedBytes(), leastBytes);
+                segmentRate.isTooSlow(tick, ticks, in.isInSegment(), parser.segments(), in.receivedBytes(), minBytes);
         boolean message = messageRate.isTooSlow(
-                tick, ticks, parser.isInMessage(), parser.messages(), parser.messageBytes(), leastBytes);
+                tick, ticks, parser.isInMessage(), parser.messages(), parser.messageBytes(), minBytes);
         boolean response = responseRate.isTooSlow(
-                tick, ticks, outbound.awaitsResponse(), outbound.answers(), parser.responseBytes(), leastBytes);
-        boolean send = sendRate.isTooSlow(tick, ticks, out.isBlocked(), 0, out.writtenPosition(), leastBytes);
-        boolean ring = ringRate.isTooSlow(tick, ticks, out.isSending(), out.sends(), 0, leastBytes);
+                tick, ticks, outbound.awaitsResponse(), outbound.answers(), parser.responseBytes(), minBytes);
+        boolean send = sendRate.isTooSlow(tick, ticks, out.isBlocked(), 0, out.writtenPosition(), minBytes);
+        boolean ring = ringRate.isTooSlow(tick, ticks, out.isSending(), out.sends(), 0, minBytes);
         if (segment || message) {
             return "the rest of a message";
         }

@@ -29,7 +29,7 @@ final class KeyGuesses {
     private static final int NANOS_PER_SECOND = 1_000_000_000;
 
     private final long nanosEach;
-    private final long mostNanos;
+    private final long maxNanos;
 
     /** When each address's bucket is empty; the one that was touched longest ago first. */
     private final Map<Long, Long> emptyAt = new LinkedHashMap<>(16, 0.75f, true) {
@@ -46,10 +46,10 @@ final class KeyGuesses {
      * Creates the buckets, all empty.
      *
      * @param perSecond wrong keys of an address that are tolerated in the long run; 0 for no limit
-     * @param mostNanos the longest wait of a new connection, which is rejected if it would have to wait longer
+     * @param maxNanos the longest wait of a new connection, which is rejected if it would have to wait longer
      */
-    KeyGuesses(int perSecond, long mostNanos) {
-        this.mostNanos = mostNanos;
+    KeyGuesses(int perSecond, long maxNanos) {
+        this.maxNanos = maxNanos;
         nanosEach = perSecond == 0 ? 0 : NANOS_PER_SECOND / perSecond;
     }
 
@@ -63,8 +63,8 @@ final class KeyGuesses {
         if (nanosEach > 0) {
             Long network = PeerAddress.networkOf(from);
             // Debt beyond the longest wait makes no difference.
-            long most = nowNanos + FREE * nanosEach + mostNanos + nanosEach;
-            emptyAt.put(network, Math.min(most, laterOf(emptyAt.get(network), nowNanos) + nanosEach));
+            long max = nowNanos + FREE * nanosEach + maxNanos + nanosEach;
+            emptyAt.put(network, Math.min(max, laterOf(emptyAt.get(network), nowNanos) + nanosEach));
         }
     }
 
@@ -92,7 +92,7 @@ final class KeyGuesses {
         if (wait <= 0) {
             return 0;
         }
-        if (wait > mostNanos) {
+        if (wait > maxNanos) {
             return -1;
         }
         emptyAt.put(network, empty + nanosEach);

@@ -20,15 +20,15 @@ final class LeastRate {
      * @param owed whether it owes anything
      * @param item which one: a number that changes when it is done, 0 or more
      * @param bytes how much has arrived so far, of all items
-     * @param leastBytes how much is enough
+     * @param minBytes how much is enough
      * @return whether the same item was owed for more than so many ticks, and fewer bytes of it arrived
      */
-    boolean isTooSlow(int tick, int ticks, boolean owed, long item, long bytes, long leastBytes) {
+    boolean isTooSlow(int tick, int ticks, boolean owed, long item, long bytes, long minBytes) {
         if (owed && item == sinceItem) {
             if (tick - sinceTick <= ticks) {
                 return false;
             }
-            if (bytes - sinceBytes < leastBytes) {
+            if (bytes - sinceBytes < minBytes) {
                 return true;
             }
         }

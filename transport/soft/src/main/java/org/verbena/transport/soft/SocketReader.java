@@ -85,8 +85,8 @@ final class SocketReader {
         if (kept != null && carryBytes > 0) {
             buffer.put(kept, 0, carryBytes);
         }
-        int most = parser.expectsPayloadOf(DIRECT_BYTES) ? DIRECT_TAIL_BYTES + directBytes : SoftIoHandler.READ_BYTES;
-        buffer.limit(carryBytes + most);
+        int max = parser.expectsPayloadOf(DIRECT_BYTES) ? DIRECT_TAIL_BYTES + directBytes : SoftIoHandler.READ_BYTES;
+        buffer.limit(carryBytes + max);
         int count = socket.channel().read(buffer);
         filled = !buffer.hasRemaining();
         if (count <= 0) {
@@ -105,7 +105,7 @@ final class SocketReader {
             return 0;
         }
         int roomBytes = room.remaining();
-        int mostBytes = roomBytes;
+        int maxBytes = roomBytes;
         long count = 0;
         try {
             if (roomBytes < directBytes) {
@@ -113,13 +113,13 @@ final class SocketReader {
             } else {
                 direct[0] = room;
                 direct[1] = buffer.limit(DIRECT_TAIL_BYTES);
-                mostBytes += DIRECT_TAIL_BYTES;
+                maxBytes += DIRECT_TAIL_BYTES;
                 count = socket.channel().read(direct);
             }
         } finally {
             parser.endDirect(Math.clamp(count, 0, roomBytes));
         }
-        filled = count == mostBytes;
+        filled = count == maxBytes;
         if (count <= 0) {
             return (int) count;
         }

@@ -20,11 +20,11 @@ record SoftContext(SoftOptions options, SoftwareDomain domain, KeyGuesses guesse
      */
     static SoftContext of(SoftOptions options) {
         // Half of the time for a handshake, so that the other half is left after the wait.
-        long mostWaitNanos = options.handshakeTimeoutMillis() * 500_000L;
+        long maxWaitNanos = options.handshakeTimeoutMillis() * 500_000L;
         return new SoftContext(
                 options,
                 new SoftwareDomain(),
-                new KeyGuesses(options.wrongKeysPerSecond(), mostWaitNanos),
+                new KeyGuesses(options.wrongKeysPerSecond(), maxWaitNanos),
                 new Incidents());
     }
 }

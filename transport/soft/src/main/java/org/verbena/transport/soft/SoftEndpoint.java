@@ -248,13 +248,13 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
     }
 
     private int maxUlpduBytes() {
-        int most = softOptions.maxFpduBytes();
-        if (most == 0) {
-            most = (peerFeatures & PeerFeatures.LARGE_SEGMENTS) != 0
+        int max = softOptions.maxFpduBytes();
+        if (max == 0) {
+            max = (peerFeatures & PeerFeatures.LARGE_SEGMENTS) != 0
                     ? Rdmap.MAX_ULPDU_BYTES + 2 + Rdmap.CRC_BYTES
                     : TcpChannels.segmentBytes(localAddress());
         }
-        return Math.min(Rdmap.MAX_ULPDU_BYTES, (most & ~3) - 2 - Rdmap.CRC_BYTES);
+        return Math.min(Rdmap.MAX_ULPDU_BYTES, (max & ~3) - 2 - Rdmap.CRC_BYTES);
     }
 
     /** Reports the connection as established to its user. */
@@ -474,8 +474,8 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         if (!isConnected() || watched == null) {
             return;
         }
-        long least = Math.max(1, (long) softOptions.leastBytesPerSecond() * softOptions.stallTimeoutMillis() / 1000);
-        String slow = watched.overdue(requireSocket().io().tick(), least);
+        long min = Math.max(1, (long) softOptions.leastBytesPerSecond() * softOptions.stallTimeoutMillis() / 1000);
+        String slow = watched.overdue(requireSocket().io().tick(), min);
         if (slow != null) {
             end.reset();
             fail(new ConnectionException.Lost("the peer " + remoteAddress + " was silent, or slower than "

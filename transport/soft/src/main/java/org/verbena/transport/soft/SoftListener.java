@@ -97,8 +97,8 @@ final class SoftListener extends SoftwareListener {
      */
     @Override
     protected boolean isFull() {
-        int most = softOptions.maxHandshakes();
-        return handshakes > most || (handshakes == most && unfinished.size() == 0);
+        int max = softOptions.maxHandshakes();
+        return handshakes > max || (handshakes == max && unfinished.size() == 0);
     }
 
     /** Mostly the process has no descriptors left: those of unfinished handshakes are the first to spare. */

@@ -80,9 +80,9 @@ public record SoftOptions(
         check("sharedReceiveDepth", sharedReceiveDepth, 1, 1 << 20);
     }
 
-    private static void check(String name, int value, int least, int most) {
-        if (value < least || value > most) {
-            throw new IllegalArgumentException(PREFIX + name + " " + value + " is not within " + least + " to " + most);
+    private static void check(String name, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException(PREFIX + name + " " + value + " is not within " + min + " to " + max);
         }
     }
 

@@ -27,7 +27,7 @@ final class TcpChannels {
     private static final int DEFAULT_MTU = 1500;
 
     /** The MTU that every IPv4 host accepts: an interface that reports less does not know its own. */
-    private static final int LEAST_MTU = 576;
+    private static final int MIN_MTU = 576;
 
     /** IPv4 and TCP headers with the time stamp option. */
     private static final int IP_TCP_HEADER_BYTES = 20 + 20 + 12;
@@ -79,7 +79,7 @@ final class TcpChannels {
         int mtu = DEFAULT_MTU;
         try {
             NetworkInterface device = NetworkInterface.getByInetAddress(local.getAddress());
-            mtu = device == null || device.getMTU() < LEAST_MTU ? DEFAULT_MTU : device.getMTU();
+            mtu = device == null || device.getMTU() < MIN_MTU ? DEFAULT_MTU : device.getMTU();
         } catch (SocketException e) {
             LOG.debug("asking for the MTU of {}", local, e);
         }
@@ -99,7 +99,7 @@ final class TcpChannels {
     static ConnectionException connectFailure(InetSocketAddress remoteAddress, Exception e, long tookNanos) {
         String what = "connecting to " + remoteAddress + ": " + e.getMessage();
         if (e instanceof ConnectException) { // ECONNREFUSED or ETIMEDOUT
-            return tookNanos < leastTimeoutNanos(tookNanos)
+            return tookNanos < minTimeoutNanos(tookNanos)
                     ? new ConnectionException.Rejected(
                             what
                                     + "; nobody listens there: check that the server is up, and that it uses the soft"
@@ -124,7 +124,7 @@ final class TcpChannels {
      * How long the system tries at least before it says that a connection has timed out. Source: tcp(7),
      * tcp_syn_retries.
      */
-    private static long leastTimeoutNanos(long tookNanos) {
+    private static long minTimeoutNanos(long tookNanos) {
         if (tookNanos < FIRST_RETRIES_NANOS) {
             return FIRST_RETRIES_NANOS;
         }

@@ -37,13 +37,13 @@ class AllocationTest {
     private static final int WARM_UP = 60_000;
     private static final int MEASURED = 40_000;
     /** What is done for the first time, in one of so many, allocates now and then. */
-    private static final int MOST_MEASUREMENTS = 5;
+    private static final int MAX_MEASUREMENTS = 5;
 
     /**
      * The JVM's own bookkeeping (compiler, safepoints) now and then; a message that allocated would take 16 bytes or
      * more.
      */
-    private static final double MOST_BYTES_PER_MESSAGE = 1.0;
+    private static final double MAX_BYTES_PER_MESSAGE = 1.0;
 
     @ParameterizedTest
     @CsvSource({"64, 0, false", "64, 1000000, false", "64, -1, false", "4096, 0, false", "4096, 0, true"})
@@ -83,7 +83,7 @@ class AllocationTest {
             listener.close();
             Patience.await("the loop ended", group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
             memory.close();
-            assertThat(bytesPerMessage).as("bytes per message").isLessThan(MOST_BYTES_PER_MESSAGE);
+            assertThat(bytesPerMessage).as("bytes per message").isLessThan(MAX_BYTES_PER_MESSAGE);
         }
     }
 
@@ -152,7 +152,7 @@ class AllocationTest {
         private boolean isMeasured() {
             long measurements = (count - WARM_UP) / MEASURED;
             double each = (double) (threads.getCurrentThreadAllocatedBytes() - allocatedAtStart) / MEASURED;
-            if (measurements > 0 && (each < MOST_BYTES_PER_MESSAGE || measurements == MOST_MEASUREMENTS)) {
+            if (measurements > 0 && (each < MAX_BYTES_PER_MESSAGE || measurements == MAX_MEASUREMENTS)) {
                 measured.complete(each);
                 return true;
             }

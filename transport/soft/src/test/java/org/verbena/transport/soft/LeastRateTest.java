@@ -7,13 +7,13 @@ import org.junit.jupiter.api.Test;
 /** What is owed must come at a minimum rate. */
 class LeastRateTest {
     private static final int TICKS = 4;
-    private static final int LEAST = 1000;
+    private static final int MIN = 1000;
 
     private final LeastRate rate = new LeastRate();
 
-    private int ticksUntilTooSlow(int bytesPerTick, int most) {
-        for (int tick = 1; tick <= most; tick++) {
-            if (rate.isTooSlow(tick, TICKS, true, 7, (long) tick * bytesPerTick, LEAST)) {
+    private int ticksUntilTooSlow(int bytesPerTick, int max) {
+        for (int tick = 1; tick <= max; tick++) {
+            if (rate.isTooSlow(tick, TICKS, true, 7, (long) tick * bytesPerTick, MIN)) {
                 return tick;
             }
         }
@@ -30,9 +30,9 @@ class LeastRateTest {
     @Test
     void aConnectionOnAnOldLoopHasAsMuchTime() {
         for (int tick = 1000; tick <= 1000 + TICKS; tick++) {
-            assertThat(rate.isTooSlow(tick, TICKS, true, 0, 0, LEAST)).isFalse();
+            assertThat(rate.isTooSlow(tick, TICKS, true, 0, 0, MIN)).isFalse();
         }
-        assertThat(rate.isTooSlow(1000 + TICKS + 1, TICKS, true, 0, 0, LEAST)).isTrue();
+        assertThat(rate.isTooSlow(1000 + TICKS + 1, TICKS, true, 0, 0, MIN)).isTrue();
     }
 
     @Test
@@ -42,17 +42,17 @@ class LeastRateTest {
 
     @Test
     void enoughIsEnoughForEver() {
-        assertThat(ticksUntilTooSlow(LEAST / (TICKS + 1), 10_000)).isEqualTo(-1);
+        assertThat(ticksUntilTooSlow(MIN / (TICKS + 1), 10_000)).isEqualTo(-1);
     }
 
     @Test
     void stoppingLaterIsTooSlowToo() {
         for (int tick = 1; tick <= 20; tick++) {
-            assertThat(rate.isTooSlow(tick, TICKS, true, 7, tick * 1_000_000L, LEAST))
+            assertThat(rate.isTooSlow(tick, TICKS, true, 7, tick * 1_000_000L, MIN))
                     .isFalse();
         }
         int stopped = 20;
-        while (!rate.isTooSlow(++stopped, TICKS, true, 7, 20_000_000L, LEAST)) {
+        while (!rate.isTooSlow(++stopped, TICKS, true, 7, 20_000_000L, MIN)) {
             assertThat(stopped).isLessThan(40);
         }
         assertThat(stopped).isLessThanOrEqualTo(20 + 2 * (TICKS + 1));
@@ -61,10 +61,10 @@ class LeastRateTest {
     @Test
     void completionRestartsTheMeasurement() {
         for (int tick = 1; tick <= 100; tick++) {
-            assertThat(rate.isTooSlow(tick, TICKS, true, tick / 3, 0, LEAST)).isFalse();
+            assertThat(rate.isTooSlow(tick, TICKS, true, tick / 3, 0, MIN)).isFalse();
         }
         for (int tick = 101; tick <= 200; tick++) {
-            assertThat(rate.isTooSlow(tick, TICKS, tick % 4 != 0, 50, 0, LEAST)).isFalse();
+            assertThat(rate.isTooSlow(tick, TICKS, tick % 4 != 0, 50, 0, MIN)).isFalse();
         }
     }
 }

@@ -26,7 +26,7 @@ class RingCountTest {
     private static final int BYTES = 64;
 
     /** Of both ends together; NIO makes two at each. */
-    private static final double MOST_CALLS_AN_ECHO = 0.2;
+    private static final double MAX_CALLS_AN_ECHO = 0.2;
 
     @Test
     void thousandConnectionsShareTheirSystemCalls() {
@@ -50,7 +50,7 @@ class RingCountTest {
             }
             double each = (double) calls / (ROUNDS * CONNECTIONS);
             System.out.println(each + " system calls an echo");
-            assertThat(each).isLessThanOrEqualTo(MOST_CALLS_AN_ECHO);
+            assertThat(each).isLessThanOrEqualTo(MAX_CALLS_AN_ECHO);
         }
     }
 

@@ -228,15 +228,15 @@ final class CompletionIoHandler extends DescriptorIoHandler {
      * turn may handle.
      */
     private int pollOn() {
-        int most = options.maxCompletionsPerTurn();
+        int max = options.maxCompletionsPerTurn();
         int total = 0;
         int handled;
         do {
             pollsSinceCheck++;
             pollsSinceSockets++;
-            handled = poll(most - total);
+            handled = poll(max - total);
             total += handled;
-        } while (handled > 0 && total < most && pollsSinceSockets < POLLS_A_TURN);
+        } while (handled > 0 && total < max && pollsSinceSockets < POLLS_A_TURN);
         return total;
     }
 
@@ -250,10 +250,10 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         return poll(options.maxCompletionsPerTurn());
     }
 
-    private int poll(int mostOfAQueue) {
+    private int poll(int maxOfAQueue) {
         int handled = 0;
         for (int i = 0; i < devices.size(); i++) {
-            handled += devices.get(i).poll(mostOfAQueue);
+            handled += devices.get(i).poll(maxOfAQueue);
         }
         counters.polled(handled);
         return handled;

@@ -52,7 +52,7 @@ final class ExchangeSetup extends EndpointSetup {
      * The most repeats of a packet without an answer. Soft RoCE retries forever with 7, and where no connection manager
      * reports that the peer is gone, a send would wait forever.
      */
-    private static final int MOST_RETRIES = 6;
+    private static final int MAX_RETRIES = 6;
 
     private static final int MAX_24_BITS = 0xffffff;
 
@@ -239,7 +239,7 @@ final class ExchangeSetup extends EndpointSetup {
         made.modify(QueuePairAttributes.to(QueuePairState.RTS)
                 .sendPsn(own.packetSequenceNumber())
                 .timeout(AckTimeout.exponent(options.ackTimeoutMicros(), AckTimeout.BY_HAND_EXPONENT))
-                .retryCount(Math.min(options.retryCount(), MOST_RETRIES))
+                .retryCount(Math.min(options.retryCount(), MAX_RETRIES))
                 .rnrRetryCount(options.rnrRetryCount())
                 .maxReadsAsInitiator(reads)
                 .build());

@@ -104,10 +104,10 @@ record LocalPort(Context context, int port, int gidIndex, Gid gid, int lid, bool
             throw new ConnectionException.Unreachable("port " + port + " of " + name + " is " + attributes.state());
         }
         Mtu active = attributes.activeMtu();
-        int mostBytes = active.bytes();
-        if (route.mtuBytes() > mostBytes) {
+        int maxBytes = active.bytes();
+        if (route.mtuBytes() > maxBytes) {
             throw new ConnectionException("packets of " + route.mtuBytes() + " bytes are over the active MTU of port "
-                    + port + " of " + name + ", which is " + mostBytes);
+                    + port + " of " + name + ", which is " + maxBytes);
         }
         boolean isEthernet = attributes.linkLayer() == LinkLayer.ETHERNET;
         GidEntry source = source(context, port, route, isEthernet);

@@ -311,15 +311,15 @@ final class VerbsDatagramEndpoint extends QueuePairEndpoint
     }
 
     private void check(ScatterGatherList buffers) {
-        int most = required(capabilities).maxDatagramBytes();
-        if (buffers.totalBytes() > most) {
+        int max = required(capabilities).maxDatagramBytes();
+        if (buffers.totalBytes() > max) {
             throw new IllegalArgumentException("a datagram of " + buffers.totalBytes()
-                    + " bytes is longer than the MTU of " + required(device).name() + ", which is " + most);
+                    + " bytes is longer than the MTU of " + required(device).name() + ", which is " + max);
         }
-        int mostSges = required(capabilities).maxSges();
-        if (buffers.count() > mostSges) {
+        int allowed = required(capabilities).maxSges();
+        if (buffers.count() > allowed) {
             throw new IllegalArgumentException(
-                    "a datagram has at most " + mostSges + " elements here, not " + buffers.count());
+                    "a datagram has at most " + allowed + " elements here, not " + buffers.count());
         }
         for (int i = 0; i < buffers.count(); i++) {
             required(device).memoryDomain().checkOwn(buffers.region(i));

@@ -44,8 +44,8 @@ final class WorkRing<S extends WorkSlot> {
     }
 
     /** The device has room for fewer than there are slots. Before the first is taken. */
-    void limit(int most) {
-        limit = Math.min(slots.length, most);
+    void limit(int max) {
+        limit = Math.min(slots.length, max);
     }
 
     /** How many slots there are; {@link #next} comes round to the first after these. */

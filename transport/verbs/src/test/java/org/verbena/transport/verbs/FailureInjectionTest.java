@@ -61,7 +61,7 @@ class FailureInjectionTest {
     }
 
     /** How many calls of one function fail, each in a run of its own: the first ones, since later ones repeat them. */
-    private static final int MOST_PLACES = 8;
+    private static final int MAX_PLACES = 8;
 
     /** Only made where receives are shared: the only event of a device is that of the last receive. */
     private static final Set<String> SHARED =
@@ -169,7 +169,7 @@ class FailureInjectionTest {
                 : function.equals("modify_reply")
                         ? !Families.isIwarp()
                         : !SHARED.contains(function) || Families.hasSharedReceives();
-        int places = Math.min(calls(function, isExpected), rests ? 2 : MOST_PLACES);
+        int places = Math.min(calls(function, isExpected), rests ? 2 : MAX_PLACES);
         assertThat(places > 0).as("calls of " + function).isEqualTo(isExpected);
         List<String> wrong = new ArrayList<>();
         for (int skip = 0; skip < places; skip++) {
@@ -185,7 +185,7 @@ class FailureInjectionTest {
     @ParameterizedTest
     @CsvSource({"rdma_destroy_id, rdma_destroy_id, rdma_cm_id 1", "ibv_dereg_mr, ibv_dereg_mr, ibv_mr 1 stub_pd 1"})
     void aFailedDestructionIsReportedAndLeaksNothingElse(String function, String name, String lost) throws Exception {
-        int places = Math.min(calls(function, true), MOST_PLACES);
+        int places = Math.min(calls(function, true), MAX_PLACES);
         assertThat(places).isPositive();
         List<String> wrong = new ArrayList<>();
         for (int skip = 0; skip < places; skip++) {

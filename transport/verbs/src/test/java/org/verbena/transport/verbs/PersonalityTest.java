@@ -243,13 +243,13 @@ class PersonalityTest {
     void readsHaveAsManyElementsAsTheDeviceTakes(String family, boolean several) {
         become(family);
         RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
-        int most = client.call(endpoint -> endpoint.capabilities().maxReadSges());
-        assertThat(most).isEqualTo(several ? 4 : 1);
+        int max = client.call(endpoint -> endpoint.capabilities().maxReadSges());
+        assertThat(max).isEqualTo(several ? 4 : 1);
         RegisteredMemory region = client.call(endpoint -> endpoint.memoryDomain()
                 .register(Arena.global().allocate(4096), Set.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE)));
         regions.add(region);
-        WorkRequest read = new WorkRequest(most).asRead(3, 0, region.address(), region.localKey());
-        for (int i = 0; i < most; i++) {
+        WorkRequest read = new WorkRequest(max).asRead(3, 0, region.address(), region.localKey());
+        for (int i = 0; i < max; i++) {
             read.buffers().add(region, i * 64L, 64);
         }
         client.send(read);

@@ -71,18 +71,18 @@ class StubContractTest extends ProviderContract {
     }
 
     @Override
-    protected int leastInlineBytes() {
+    protected int minInlineBytes() {
         return switch (family) {
             case "x722" -> 48;
             case "hns" -> 32;
             case "mana-rc" -> 0;
-            default -> super.leastInlineBytes();
+            default -> super.minInlineBytes();
         };
     }
 
     @Override
-    protected int leastSges() {
-        return family.equals("x722") ? 3 : super.leastSges();
+    protected int minSges() {
+        return family.equals("x722") ? 3 : super.minSges();
     }
 
     @Override

@@ -14,7 +14,7 @@ public class NatPollCqCall extends SVCPollCq {
     private final NativeDispatcher calls;
     private final NatIbvCQ queue;
     private final IbvWC[] completions;
-    private final int most;
+    private final int max;
 
     /** The memory of C's structs; null once freed. */
     private @Nullable MemBuf memory;
@@ -32,14 +32,14 @@ public class NatPollCqCall extends SVCPollCq {
             MemoryAllocation allocation,
             IbvCQ queue,
             IbvWC[] completions,
-            int most) {
-        if (most < 0 || most > completions.length) {
-            throw new IllegalArgumentException(most + " completions into an array of " + completions.length);
+            int max) {
+        if (max < 0 || max > completions.length) {
+            throw new IllegalArgumentException(max + " completions into an array of " + completions.length);
         }
         this.calls = calls;
         this.queue = (NatIbvCQ) queue;
         this.completions = completions;
-        this.most = most;
+        this.max = max;
         this.memory = allocation.allocate(completions.length * IbvWC.CSIZE);
     }
 
@@ -53,7 +53,7 @@ public class NatPollCqCall extends SVCPollCq {
         if (!queue.isOpen()) {
             throw new IOException("the completion queue is closed");
         }
-        int polled = calls._pollCQ(queue.getObjId(), most, structs.address());
+        int polled = calls._pollCQ(queue.getObjId(), max, structs.address());
         ByteBuffer buffer = structs.getBuffer();
         for (int i = 0; i < polled; i++) {
             buffer.position(i * IbvWC.CSIZE);

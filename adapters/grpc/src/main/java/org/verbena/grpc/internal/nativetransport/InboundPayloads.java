@@ -14,10 +14,10 @@ import org.verbena.transport.buffer.BufferPoolOptions;
  */
 final class InboundPayloads {
     /** More than any usual receive. */
-    private static final int LEAST_HELD_BYTES = 64 << 10;
+    private static final int MIN_HELD_BYTES = 64 << 10;
 
     /** How much of the channel's memory the calls of a connection hold at most: half of its share is always left. */
-    private static final int MOST_HELD_BYTES =
+    private static final int MAX_HELD_BYTES =
             (int) Math.min(4 << 20, BufferPoolOptions.ofSystemProperties().maxRegisteredBytes() / 16);
 
     /** Any thread. */
@@ -28,7 +28,7 @@ final class InboundPayloads {
         if (lengthBytes == 0) {
             return ReadableBuffers.empty();
         }
-        if (lengthBytes >= LEAST_HELD_BYTES && heldBytes.get() + lengthBytes <= MOST_HELD_BYTES) {
+        if (lengthBytes >= MIN_HELD_BYTES && heldBytes.get() + lengthBytes <= MAX_HELD_BYTES) {
             return new InboundBuffer(from.readRetainedSlice(lengthBytes), heldBytes);
         }
         byte[] copy = new byte[lengthBytes];

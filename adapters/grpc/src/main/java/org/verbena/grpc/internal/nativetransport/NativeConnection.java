@@ -60,7 +60,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     private static final int BATCH_BYTES = 8 << 10;
 
     /** How many answers may wait for a peer that asks and does not read. */
-    private static final int MOST_UNREAD_ANSWERS = 10_000;
+    private static final int MAX_UNREAD_ANSWERS = 10_000;
 
     private static final byte[] PATH = Fields.PATH.getBytes(StandardCharsets.US_ASCII);
     private static final byte[] AUTHORITY = Fields.AUTHORITY.getBytes(StandardCharsets.US_ASCII);
@@ -408,16 +408,16 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
             byte @Nullable [] path,
             byte @Nullable [] authority) {
         byte[][] fields = InternalMetadata.serialize(metadata);
-        long most = Frames.HEADER_BYTES;
-        most += path == null ? 0 : FieldWriter.mostBytes(PATH, path);
-        most += authority == null ? 0 : FieldWriter.mostBytes(AUTHORITY, authority);
+        long max = Frames.HEADER_BYTES;
+        max += path == null ? 0 : FieldWriter.maxBytes(PATH, path);
+        max += authority == null ? 0 : FieldWriter.maxBytes(AUTHORITY, authority);
         for (int i = 0; i < fields.length; i += 2) {
-            most += FieldWriter.mostBytes(fields[i], fields[i + 1]);
+            max += FieldWriter.maxBytes(fields[i], fields[i + 1]);
         }
-        if (most > Frames.MAX_FIELDS_BYTES) {
+        if (max > Frames.MAX_FIELDS_BYTES) {
             return false;
         }
-        ByteBuf into = room0((int) most);
+        ByteBuf into = room0((int) max);
         int begin = Frames.beginFields(into, trailers, stream, end);
         if (path != null) {
             fieldWriter.write(into, PATH, path);
@@ -443,7 +443,7 @@ abstract class NativeConnection extends ChannelInboundHandlerAdapter implements 
     final void countAnswer0() {
         if (!channel().isWritable()) {
             unreadAnswers++;
-            if (unreadAnswers > MOST_UNREAD_ANSWERS + streams.size()) {
+            if (unreadAnswers > MAX_UNREAD_ANSWERS + streams.size()) {
                 end0(Status.UNAVAILABLE.withDescription("the peer does not read what it asks for"), null);
             }
         }

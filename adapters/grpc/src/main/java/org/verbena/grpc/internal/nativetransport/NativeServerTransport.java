@@ -49,12 +49,12 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
     private static final Logger LOG = LoggerFactory.getLogger(NativeServerTransport.class);
 
     /**
-     * In this time twice as many of a client's calls as it may have open, or {@link #LEAST_RESETS}, may end badly, and
+     * In this time twice as many of a client's calls as it may have open, or {@link #MIN_RESETS}, may end badly, and
      * one more for each that was answered.
      */
     private static final long RESETS_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    private static final int LEAST_RESETS = 200;
+    private static final int MIN_RESETS = 200;
 
     private static final Status UNREAD =
             Status.RESOURCE_EXHAUSTED.withDescription("too many bytes of answers wait for this client to read them");
@@ -313,7 +313,7 @@ final class NativeServerTransport extends NativeConnection implements ServerTran
             resets = 0;
         }
         resets++;
-        if (resets > Math.max(LEAST_RESETS, 2L * settings.maxStreams)) {
+        if (resets > Math.max(MIN_RESETS, 2L * settings.maxStreams)) {
             end0(Status.RESOURCE_EXHAUSTED.withDescription("too many cancelled calls"), GoAwayReason.TOO_MANY_RESETS);
         }
     }

@@ -15,7 +15,7 @@ import org.verbena.grpc.internal.wire.Frames;
  */
 final class OutboundBuffer implements WritableBuffer {
     /** Up to this, copying costs less than a message of its own. */
-    static final int MOST_SHORT_BYTES = 2048;
+    static final int MAX_SHORT_BYTES = 2048;
 
     private final byte @Nullable [] array;
     private final @Nullable ByteBuf memory;
@@ -35,7 +35,7 @@ final class OutboundBuffer implements WritableBuffer {
      */
     static WritableBufferAllocator allocator(Supplier<ByteBufAllocator> memory) {
         return capacityBytes -> {
-            if (capacityBytes <= MOST_SHORT_BYTES) {
+            if (capacityBytes <= MAX_SHORT_BYTES) {
                 return new OutboundBuffer(new byte[capacityBytes], null);
             }
             int bytes = Frames.HEADER_BYTES + Math.min(capacityBytes, Frames.MAX_DATA_BYTES);

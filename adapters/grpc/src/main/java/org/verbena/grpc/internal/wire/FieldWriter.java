@@ -95,7 +95,7 @@ public final class FieldWriter {
      * @param value of the field
      * @return an upper bound
      */
-    public static long mostBytes(byte[] name, byte[] value) {
+    public static long maxBytes(byte[] name, byte[] value) {
         return 2L + 2 * FieldTable.MAX_LENGTH_BYTES + name.length + value.length;
     }
 }

@@ -32,7 +32,7 @@ public final class Frames {
     public static final int MAX_MESSAGE_BYTES = HEADER_BYTES + MAX_DATA_BYTES;
 
     /** What a DATA counts at least, since a receiver needs some memory for each, however short. */
-    private static final int LEAST_CHARGE_BYTES = 64;
+    private static final int MIN_CHARGE_BYTES = 64;
 
     /** The smallest window that an end may announce. */
     public static final int MIN_WINDOW_BYTES = 1024;
@@ -105,7 +105,7 @@ public final class Frames {
 
     /** How much of its call's window a DATA takes, which has a payload of so many bytes. */
     public static int charge(int lengthBytes) {
-        return lengthBytes == 0 ? 0 : Math.max(lengthBytes, LEAST_CHARGE_BYTES);
+        return lengthBytes == 0 ? 0 : Math.max(lengthBytes, MIN_CHARGE_BYTES);
     }
 
     /** Writes RESET. */

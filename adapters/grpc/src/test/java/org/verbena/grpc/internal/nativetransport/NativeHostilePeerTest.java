@@ -309,8 +309,8 @@ class NativeHostilePeerTest {
                 }
             });
             stream += 10;
-            int most = stream - 1;
-            Patience.until("they have begun", () -> last.calls.size() == most || !peer.channel.isActive());
+            int max = stream - 1;
+            Patience.until("they have begun", () -> last.calls.size() == max || !peer.channel.isActive());
             peer.send(into -> {
                 for (int i = 0; i < 10; i++) {
                     Frames.reset(into, from + i, false, Status.Code.CANCELLED.value(), "");
@@ -362,8 +362,8 @@ class NativeHostilePeerTest {
         NativeServerTransport transport = (NativeServerTransport) last.transport;
         // Fewer than it may cancel, and more than sockets' buffers hold the answers of: 4 MiB in most systems, and a
         // window.
-        int most = 190_000;
-        for (int from = 1; from < most && !isEnded(transport); from += 100) {
+        int max = 190_000;
+        for (int from = 1; from < max && !isEnded(transport); from += 100) {
             int first = from;
             peer.send(into -> {
                 for (int i = 0; i < 100; i++) {
@@ -372,8 +372,8 @@ class NativeHostilePeerTest {
                 }
             });
         }
-        Patience.until("it is cut off, or all was read", () -> isEnded(transport) || last.calls.size() == most);
-        assertThat(last.calls.size()).as("calls that were begun").isLessThan(most);
+        Patience.until("it is cut off, or all was read", () -> isEnded(transport) || last.calls.size() == max);
+        assertThat(last.calls.size()).as("calls that were begun").isLessThan(max);
         peer.channel.close();
         await("its connection ends", last.terminated);
     }
