@@ -33,6 +33,7 @@ import org.verbena.api.internal.request.HandlerLimit;
 import org.verbena.api.internal.request.HandlerLog;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.NameLookup;
+import org.verbena.api.internal.request.OnConnectHandler;
 import org.verbena.api.internal.request.OpenRequests;
 import org.verbena.api.internal.request.QueueAge;
 import org.verbena.api.internal.request.RequestCounters;
@@ -40,7 +41,6 @@ import org.verbena.api.internal.request.SendLimit;
 import org.verbena.api.internal.request.ServerChildren;
 import org.verbena.api.internal.request.Serving;
 import org.verbena.api.internal.request.ShortForm;
-import org.verbena.api.internal.request.Welcome;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.RequestException;
 import org.verbena.transport.SendLimitException;
@@ -718,7 +718,7 @@ public final class RdmaServer implements AutoCloseable {
                                             Integer.MAX_VALUE));
                             children.add(messenger);
                             ConnectedClient.accepted(accepted, messenger);
-                            accepted.pipeline().addLast(new Welcome<>(accepted, connections, onActive));
+                            accepted.pipeline().addLast(new OnConnectHandler<>(accepted, connections, onActive));
                             accepted.pipeline().addLast(messenger);
                         }
                     });

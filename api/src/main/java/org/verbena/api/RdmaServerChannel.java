@@ -24,8 +24,8 @@ import org.verbena.api.internal.loop.RdmaEventLoop;
 import org.verbena.api.internal.memory.ServerPeers;
 import org.verbena.api.internal.server.AcceptedHandshakes;
 import org.verbena.api.internal.server.Arrival;
+import org.verbena.api.internal.server.HandshakeContext;
 import org.verbena.api.internal.server.PortListeners;
-import org.verbena.api.internal.server.Reception;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.spi.ListenOptions;
@@ -64,7 +64,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     private final ServerPeers peers = new ServerPeers();
 
-    private final Reception reception = new Reception(new RateLimitedLog(LOG), new AcceptedHandshakes());
+    private final HandshakeContext reception = new HandshakeContext(new RateLimitedLog(LOG), new AcceptedHandshakes());
 
     /** Requests that wait for a read. Event loop only. */
     private final ArrayDeque<Arrival> waiting = new ArrayDeque<>();
@@ -128,7 +128,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     }
 
     /** What its connections share until they are active. */
-    Reception reception() {
+    HandshakeContext reception() {
         return reception;
     }
 

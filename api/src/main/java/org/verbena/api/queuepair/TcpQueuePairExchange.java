@@ -42,7 +42,7 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
 
     private final @Nullable InetSocketAddress server;
     private final @Nullable ServerSocket listener;
-    private final @Nullable ExchangeDoor door;
+    private final @Nullable ExchangeAcceptor door;
     private final ReentrantLock lock = new ReentrantLock();
 
     // Guarded by the lock.
@@ -54,7 +54,7 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
             @Nullable InetSocketAddress server, @Nullable ServerSocket listener, @Nullable Socket socket) {
         this.server = server;
         this.listener = listener;
-        door = listener == null ? null : new ExchangeDoor(listener);
+        door = listener == null ? null : new ExchangeAcceptor(listener);
         this.socket = socket;
     }
 
@@ -85,7 +85,7 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
         try {
             made = new ServerSocket();
             made.setReuseAddress(true);
-            made.bind(local, ExchangeDoor.MAX_VISITORS);
+            made.bind(local, ExchangeAcceptor.MAX_VISITORS);
             return new TcpQueuePairExchange(null, made, null);
         } catch (IOException refused) {
             closeQuietly(made);
@@ -160,9 +160,9 @@ public final class TcpQueuePairExchange implements QueuePairExchange, AutoClosea
     }
 
     private QueuePairEnd meet(QueuePairEnd mine) throws IOException {
-        ExchangeDoor waiting = door;
+        ExchangeAcceptor waiting = door;
         if (waiting != null) {
-            ExchangeDoor.Peer peer = waiting.await();
+            ExchangeAcceptor.Peer peer = waiting.await();
             write(keep(peer.socket()), mine.toBytes());
             return peer.end();
         }

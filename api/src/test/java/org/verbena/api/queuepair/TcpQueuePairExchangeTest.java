@@ -137,7 +137,7 @@ class TcpQueuePairExchangeTest {
             InetSocketAddress at = server.localAddress();
             CompletableFuture<QueuePairEnd> atServer =
                     server.exchange(end(11), NONE).toCompletableFuture();
-            for (int i = 0; i < 2 * ExchangeDoor.MAX_VISITORS; i++) {
+            for (int i = 0; i < 2 * ExchangeAcceptor.MAX_VISITORS; i++) {
                 new Socket(at.getAddress(), at.getPort()).close();
                 strangers.add(new Socket(at.getAddress(), at.getPort()));
                 try (Socket speaks = new Socket(at.getAddress(), at.getPort())) {

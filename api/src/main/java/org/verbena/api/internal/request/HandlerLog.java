@@ -94,8 +94,8 @@ public final class HandlerLog {
         LOG.debug("{}", channel, cause);
     }
 
-    /** Handling the messages of one read took this long. */
-    void took(long nanos) {
+    /** Warns if handling the messages of one read has kept the loop for long. */
+    void onHandled(long nanos) {
         if (nanos >= SLOW_NANOS) {
             limits.slow.warn(channel + ": handlers kept the event loop for " + TimeUnit.NANOSECONDS.toMillis(nanos)
                     + " ms, and all connections of this loop waited. A handler must not block it: build with"

@@ -28,7 +28,7 @@ final class Handlers {
     private final Expiry expiry;
 
     /** Waits until no handler runs and all is answered; null at first. Written by the loop. */
-    private volatile @Nullable Drain drain;
+    private volatile @Nullable ConnectionDrain drain;
 
     // Confined to the event loop.
     private final Incoming plain;
@@ -261,7 +261,7 @@ final class Handlers {
 
     /** Something that a drain may wait for has ended. Any thread. */
     void ended() {
-        Drain waiting = drain;
+        ConnectionDrain waiting = drain;
         if (waiting != null && isIdle()) {
             waiting.check();
         }
@@ -273,11 +273,11 @@ final class Handlers {
     }
 
     /** Null unless the server is leaving, or the connection has ended before its handlers. */
-    @Nullable Drain drain() {
+    @Nullable ConnectionDrain drain() {
         return drain;
     }
 
-    void drain0(Drain waiting) {
+    void drain0(ConnectionDrain waiting) {
         drain = waiting;
     }
 
@@ -294,7 +294,7 @@ final class Handlers {
     void end0() {
         expiry.end0();
         List<Incoming> unanswered = open.end();
-        Drain waiting = drain;
+        ConnectionDrain waiting = drain;
         if (waiting != null && unanswered.stream().anyMatch(Incoming::isAwaited)) {
             waiting.unanswered0();
         }

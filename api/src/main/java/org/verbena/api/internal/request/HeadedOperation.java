@@ -43,7 +43,11 @@ public record HeadedOperation<T>(Headers headers, int flags, Outcome<T> outcome)
 
     @Override
     public Future<T> start(
-            Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
-        return messenger.requests().headed(message, timeoutNanos, whole, goesOn, this);
+            Messenger messenger,
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            boolean hasFullTimeout,
+            boolean mayRedirect) {
+        return messenger.requests().headed(message, timeoutNanos, hasFullTimeout, mayRedirect, this);
     }
 }

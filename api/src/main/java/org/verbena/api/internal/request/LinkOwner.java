@@ -27,8 +27,9 @@ public interface LinkOwner {
      * @param outcome of the operation; may be done by now
      * @param message its ownership is taken, if this returns true
      * @param timeoutNanos what is left of its time
-     * @param whole whether that is most of it
+     * @param hasFullTimeout whether that is more than half of it
      * @return false if the client does not: then the connection fails the operation
      */
-    <T> boolean goOn(Promise<T> outcome, Operation<T> operation, ByteBuf message, long timeoutNanos, boolean whole);
+    <T> boolean goOn(
+            Promise<T> outcome, Operation<T> operation, ByteBuf message, long timeoutNanos, boolean hasFullTimeout);
 }

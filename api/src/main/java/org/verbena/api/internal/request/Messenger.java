@@ -296,7 +296,7 @@ public final class Messenger extends ChannelDuplexHandler {
      * @return done when the connection has ended and no handler runs for it: with whether it has answered all
      */
     CompletableFuture<Boolean> drain(String reason) {
-        Drain drain = new Drain(this);
+        ConnectionDrain drain = new ConnectionDrain(this);
         try {
             channel.eventLoop().execute(() -> drain0(drain, reason));
         } catch (RejectedExecutionException ended) {
@@ -305,8 +305,8 @@ public final class Messenger extends ChannelDuplexHandler {
         return drain.done();
     }
 
-    private void drain0(Drain drain, String reason) {
-        Drain earlier = handlers.drain();
+    private void drain0(ConnectionDrain drain, String reason) {
+        ConnectionDrain earlier = handlers.drain();
         if (earlier == null) {
             handlers.drain0(drain);
             drain.begin0(reason);
@@ -341,7 +341,7 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     private boolean hasAnsweredAll() {
-        Drain drain = handlers.drain();
+        ConnectionDrain drain = handlers.drain();
         return handlers.isIdle() && limit.messages() == 0 && (drain == null || drain.hasAnsweredAll());
     }
 
@@ -519,7 +519,7 @@ public final class Messenger extends ChannelDuplexHandler {
     public void channelReadComplete(ChannelHandlerContext context) {
         if (inRead) {
             inRead = false;
-            log.took(clock.nanoTime() - readBeganNanos);
+            log.onHandled(clock.nanoTime() - readBeganNanos);
         }
         context.fireChannelReadComplete();
     }

@@ -33,7 +33,7 @@ public final class OpenRequests {
 
     // Guarded by this object. Only the loop makes the map, so it may look without the lock whether there is one.
     /** Null until there is one. */
-    private @Nullable ByNumber<Incoming> open;
+    private @Nullable CorrelationMap<Incoming> open;
 
     /** What those that are open had when they arrived. */
     private long bytes;
@@ -51,7 +51,7 @@ public final class OpenRequests {
 
     /** Whether there is room for another request of so many bytes. On the loop. */
     boolean hasRoom0(int more) {
-        ByNumber<Incoming> all = open;
+        CorrelationMap<Incoming> all = open;
         if (all == null) {
             return true;
         }
@@ -69,9 +69,9 @@ public final class OpenRequests {
             if (ended) {
                 return false;
             }
-            ByNumber<Incoming> all = open;
+            CorrelationMap<Incoming> all = open;
             if (all == null) {
-                all = new ByNumber<>();
+                all = new CorrelationMap<>();
                 open = all;
             }
             all.put(request.correlation(), request);
@@ -86,13 +86,13 @@ public final class OpenRequests {
 
     /** Null if it has its answer, or was never there. */
     synchronized @Nullable Incoming find(long correlation) {
-        ByNumber<Incoming> all = open;
+        CorrelationMap<Incoming> all = open;
         return all == null ? null : all.get(correlation);
     }
 
     /** Removes a request, unless a later one has its number: it may have been removed before. */
     synchronized void remove(Incoming request) {
-        ByNumber<Incoming> all = open;
+        CorrelationMap<Incoming> all = open;
         if (all != null && request.equals(all.get(request.correlation()))) {
             all.remove(request.correlation());
             bytes -= request.listedBytes();
@@ -102,7 +102,7 @@ public final class OpenRequests {
     /** Returns the request whose time is over next, and adds those whose time is over to a list. */
     synchronized @Nullable Incoming earliest(long nowNanos, List<Incoming> expired) {
         Incoming first = null;
-        ByNumber<Incoming> all = open;
+        CorrelationMap<Incoming> all = open;
         if (all == null) {
             return null;
         }
@@ -120,7 +120,7 @@ public final class OpenRequests {
     }
 
     synchronized List<Incoming> all() {
-        ByNumber<Incoming> all = open;
+        CorrelationMap<Incoming> all = open;
         return all == null ? List.of() : all.all();
     }
 
@@ -131,7 +131,7 @@ public final class OpenRequests {
     }
 
     synchronized boolean isEmpty() {
-        ByNumber<Incoming> all = open;
+        CorrelationMap<Incoming> all = open;
         return all == null || all.isEmpty();
     }
 }

@@ -11,24 +11,29 @@ import org.jspecify.annotations.Nullable;
  * @param <T> the result
  */
 public interface Operation<T> {
-    Operation<Void> SEND = (messenger, message, timeoutNanos, whole, goesOn) ->
-            messenger.outgoing().message(message, goesOn);
-    Operation<ByteBuf> REQUEST = (messenger, message, timeoutNanos, whole, goesOn) ->
-            messenger.requests().request(message, timeoutNanos, whole, goesOn);
-    Operation<byte[]> REQUEST_BYTES = (messenger, message, timeoutNanos, whole, goesOn) ->
-            messenger.requests().requestBytes(message, timeoutNanos, whole, goesOn);
-    Operation<ByteBuffer> REQUEST_BUFFER = (messenger, message, timeoutNanos, whole, goesOn) ->
-            messenger.requests().requestBuffer(message, timeoutNanos, whole, goesOn);
+    Operation<Void> SEND = (messenger, message, timeoutNanos, hasFullTimeout, mayRedirect) ->
+            messenger.outgoing().message(message, mayRedirect);
+    Operation<ByteBuf> REQUEST = (messenger, message, timeoutNanos, hasFullTimeout, mayRedirect) ->
+            messenger.requests().request(message, timeoutNanos, hasFullTimeout, mayRedirect);
+    Operation<byte[]> REQUEST_BYTES = (messenger, message, timeoutNanos, hasFullTimeout, mayRedirect) ->
+            messenger.requests().requestBytes(message, timeoutNanos, hasFullTimeout, mayRedirect);
+    Operation<ByteBuffer> REQUEST_BUFFER = (messenger, message, timeoutNanos, hasFullTimeout, mayRedirect) ->
+            messenger.requests().requestBuffer(message, timeoutNanos, hasFullTimeout, mayRedirect);
 
     /**
      * Begins. Any thread.
      *
      * @param message its ownership is taken
      * @param timeoutNanos of a request
-     * @param whole whether that is all the time that the program gives it, or most of it: a server that has less and
-     *     does not answer may be a good one
-     * @param goesOn whether the client {@linkplain LinkOwner#goOn goes on} with it if this connection cannot begin it;
-     *     else it fails
+     * @param hasFullTimeout whether that is all the time that the program gives it, or more than half: a server that
+     *     has less and does not answer may be a good one
+     * @param mayRedirect whether the client {@linkplain LinkOwner#goOn takes it to another connection} if this one
+     *     cannot begin it; otherwise it fails
      */
-    Future<T> start(Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn);
+    Future<T> start(
+            Messenger messenger,
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            boolean hasFullTimeout,
+            boolean mayRedirect);
 }

@@ -119,14 +119,14 @@ final class Outgoing {
      *
      * @param payload its ownership is taken
      */
-    Future<Void> message(@Nullable ByteBuf payload, boolean goesOn) {
+    Future<Void> message(@Nullable ByteBuf payload, boolean mayRedirect) {
         int bytes = payload == null ? 0 : payload.readableBytes();
         if (!limit.tryTake(bytes)) {
             ReferenceCountUtil.safeRelease(payload);
             return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
         }
         LinkOwner client = messenger.owner();
-        if (goesOn && client != null && payload != null && !messenger.isUsable()) {
+        if (mayRedirect && client != null && payload != null && !messenger.isUsable()) {
             Promise<Void> outcome = notifier.newPromise();
             try {
                 boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE, true);

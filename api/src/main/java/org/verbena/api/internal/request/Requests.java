@@ -59,7 +59,7 @@ public final class Requests {
     // Confined to the event loop.
     private final RecentFailures failures = new RecentFailures();
     private final Latency latency = new Latency();
-    private final ByNumber<Request<?>> pending = new ByNumber<>();
+    private final CorrelationMap<Request<?>> pending = new CorrelationMap<>();
     private final LoopClock clock;
     private long lastCorrelation;
     private boolean inactive;
@@ -97,8 +97,8 @@ public final class Requests {
         this.max = max;
     }
 
-    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
-        return start(new Request<>(message, timeoutNanos, whole, goesOn) {
+    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos, boolean hasFullTimeout, boolean mayRedirect) {
+        return start(new Request<>(message, timeoutNanos, hasFullTimeout, mayRedirect) {
             @Override
             Operation<ByteBuf> operation() {
                 return Operation.REQUEST;
@@ -114,25 +114,35 @@ public final class Requests {
         });
     }
 
-    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
-        return start(
-                new CopyingRequest<>(message, timeoutNanos, whole, goesOn, Operation.REQUEST_BYTES, reply -> reply));
+    Future<byte[]> requestBytes(
+            @Nullable ByteBuf message, long timeoutNanos, boolean hasFullTimeout, boolean mayRedirect) {
+        return start(new CopyingRequest<>(
+                message, timeoutNanos, hasFullTimeout, mayRedirect, Operation.REQUEST_BYTES, reply -> reply));
     }
 
-    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
-        return start(
-                new CopyingRequest<>(message, timeoutNanos, whole, goesOn, Operation.REQUEST_BUFFER, ByteBuffer::wrap));
+    Future<ByteBuffer> requestBuffer(
+            @Nullable ByteBuf message, long timeoutNanos, boolean hasFullTimeout, boolean mayRedirect) {
+        return start(new CopyingRequest<>(
+                message, timeoutNanos, hasFullTimeout, mayRedirect, Operation.REQUEST_BUFFER, ByteBuffer::wrap));
     }
 
     <T> Future<T> headed(
-            @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn, HeadedOperation<T> operation) {
-        return start(new HeadedRequest<>(message, timeoutNanos, whole, goesOn, operation));
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            boolean hasFullTimeout,
+            boolean mayRedirect,
+            HeadedOperation<T> operation) {
+        return start(new HeadedRequest<>(message, timeoutNanos, hasFullTimeout, mayRedirect, operation));
     }
 
     /** Begins a stream. */
     Future<Void> stream(
-            @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn, StreamOperation operation) {
-        return start(new StreamRequest(message, timeoutNanos, whole, goesOn, operation));
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            boolean hasFullTimeout,
+            boolean mayRedirect,
+            StreamOperation operation) {
+        return start(new StreamRequest(message, timeoutNanos, hasFullTimeout, mayRedirect, operation));
     }
 
     /** How many requests are sent and have no reply yet. Any thread. */
@@ -274,7 +284,7 @@ public final class Requests {
      */
     private abstract class Request<T> extends DefaultPromise<T>
             implements Runnable, FutureListener<Void>, DeferredMessage {
-        /** Owned and counted against the limit until it is sent, then null. Confined to its starter, then to the loop. */
+        /** Owned and counted against the limit until it is sent, then null. Its starter has it first, then the loop. */
         private @Nullable ByteBuf message;
 
         /** What counts against the limit. */
@@ -283,9 +293,9 @@ public final class Requests {
         private final long timeoutNanos;
 
         /** Whether the server has had its time when there is no reply by then. */
-        private final boolean whole;
+        private final boolean hasFullTimeout;
 
-        private final boolean goesOn;
+        private final boolean mayRedirect;
 
         /** Whether its turn has come: the server may begin it from then on. */
         private boolean handedOver;
@@ -294,17 +304,22 @@ public final class Requests {
         private long beganNanos;
         private long deadlineNanos;
 
-        Request(@Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
-            this(message, 0, timeoutNanos, whole, goesOn);
+        Request(@Nullable ByteBuf message, long timeoutNanos, boolean hasFullTimeout, boolean mayRedirect) {
+            this(message, 0, timeoutNanos, hasFullTimeout, mayRedirect);
         }
 
-        Request(@Nullable ByteBuf message, int headersBytes, long timeoutNanos, boolean whole, boolean goesOn) {
+        Request(
+                @Nullable ByteBuf message,
+                int headersBytes,
+                long timeoutNanos,
+                boolean hasFullTimeout,
+                boolean mayRedirect) {
             super(messenger.notifier());
             this.message = message;
             bytes = headersBytes + (message == null ? 0 : message.readableBytes());
             this.timeoutNanos = timeoutNanos;
-            this.whole = whole;
-            this.goesOn = goesOn;
+            this.hasFullTimeout = hasFullTimeout;
+            this.mayRedirect = mayRedirect;
         }
 
         /** What started it. */
@@ -322,7 +337,10 @@ public final class Requests {
         private void notBegun(Throwable cause, long leftNanos) {
             LinkOwner owner = messenger.owner();
             ByteBuf held = message;
-            if (goesOn && owner != null && held != null && owner.goOn(this, operation(), held, leftNanos, whole)) {
+            if (mayRedirect
+                    && owner != null
+                    && held != null
+                    && owner.goOn(this, operation(), held, leftNanos, hasFullTimeout)) {
                 message = null;
                 giveBack(bytes);
             } else {
@@ -477,7 +495,7 @@ public final class Requests {
 
         private void timeOut0() {
             giveUp0();
-            if (whole) {
+            if (hasFullTimeout) {
                 countUnanswered0();
             }
             tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
@@ -547,11 +565,11 @@ public final class Requests {
         CopyingRequest(
                 @Nullable ByteBuf message,
                 long timeoutNanos,
-                boolean whole,
-                boolean goesOn,
+                boolean hasFullTimeout,
+                boolean mayRedirect,
                 Operation<T> operation,
                 Function<byte[], T> of) {
-            super(message, timeoutNanos, whole, goesOn);
+            super(message, timeoutNanos, hasFullTimeout, mayRedirect);
             this.operation = operation;
             this.of = of;
         }
@@ -578,10 +596,10 @@ public final class Requests {
         HeadedRequest(
                 @Nullable ByteBuf message,
                 long timeoutNanos,
-                boolean whole,
-                boolean goesOn,
+                boolean hasFullTimeout,
+                boolean mayRedirect,
                 HeadedOperation<T> operation) {
-            super(message, operation.countedBytes(), timeoutNanos, whole, goesOn);
+            super(message, operation.countedBytes(), timeoutNanos, hasFullTimeout, mayRedirect);
             this.operation = operation;
         }
 
@@ -631,10 +649,10 @@ public final class Requests {
         StreamRequest(
                 @Nullable ByteBuf message,
                 long timeoutNanos,
-                boolean whole,
-                boolean goesOn,
+                boolean hasFullTimeout,
+                boolean mayRedirect,
                 StreamOperation operation) {
-            super(message, operation.headers().bytes(), timeoutNanos, whole, goesOn);
+            super(message, operation.headers().bytes(), timeoutNanos, hasFullTimeout, mayRedirect);
             this.operation = operation;
         }
 

@@ -49,7 +49,7 @@ public final class ServerChildren {
      */
     public CompletableFuture<Void> drain(String reason, long maxNanos, LoopClock clock) {
         closing = true;
-        return Leaving.of(present, child -> child.drain(reason).thenAccept(this::ended), maxNanos, clock);
+        return LeaveSchedule.of(present, child -> child.drain(reason).thenAccept(this::ended), maxNanos, clock);
     }
 
     private void ended(boolean answered) {

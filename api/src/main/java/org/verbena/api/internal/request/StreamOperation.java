@@ -23,7 +23,11 @@ public record StreamOperation(Headers headers, ItemStream stream, boolean limite
 
     @Override
     public Future<Void> start(
-            Messenger messenger, @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
-        return messenger.requests().stream(message, timeoutNanos, whole, goesOn, this);
+            Messenger messenger,
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            boolean hasFullTimeout,
+            boolean mayRedirect) {
+        return messenger.requests().stream(message, timeoutNanos, hasFullTimeout, mayRedirect, this);
     }
 }

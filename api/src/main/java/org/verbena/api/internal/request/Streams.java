@@ -22,7 +22,7 @@ final class Streams {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
 
     private final Messenger messenger;
-    private final ByNumber<Incoming> begun = new ByNumber<>();
+    private final CorrelationMap<Incoming> begun = new CorrelationMap<>();
 
     /** Any thread. */
     private final AtomicLong heldBytes = new AtomicLong();

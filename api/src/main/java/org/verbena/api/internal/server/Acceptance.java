@@ -67,7 +67,7 @@ public final class Acceptance {
      */
     public @Nullable Endpoint accept(
             IoEventLoop loop,
-            @Nullable Reception server,
+            @Nullable HandshakeContext server,
             ConnectionSettings config,
             Consumer<byte[]> onPrivateData,
             BiFunction<RdmaProvider, MessageOptions, MessageConnection> begin) {

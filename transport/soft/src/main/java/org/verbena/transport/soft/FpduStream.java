@@ -12,11 +12,11 @@ final class FpduStream {
     final OutboundReads outbound;
     final FpduParser parser;
     final SocketReader in;
-    private final LeastRate segmentRate = new LeastRate();
-    private final LeastRate messageRate = new LeastRate();
-    private final LeastRate responseRate = new LeastRate();
-    private final LeastRate sendRate = new LeastRate();
-    private final LeastRate ringRate = new LeastRate();
+    private final MinimumRate segmentRate = new MinimumRate();
+    private final MinimumRate messageRate = new MinimumRate();
+    private final MinimumRate responseRate = new MinimumRate();
+    private final MinimumRate sendRate = new MinimumRate();
+    private final MinimumRate ringRate = new MinimumRate();
 
     /**
      * Created when both sides have accepted.

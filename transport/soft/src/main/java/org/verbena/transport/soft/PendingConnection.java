@@ -104,14 +104,14 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
     private void onUndecided() {
         if (!isEnded() && tryDecide()) {
             report(
-                    Incidents.Kind.LOCAL,
+                    PeerErrorLog.Kind.LOCAL,
                     "the connect request of " + remoteAddress + " was neither accepted nor rejected within "
                             + listener.softOptions().handshakeTimeoutMillis() + " ms; rejecting it");
             reject0(new byte[0]);
         }
     }
 
-    private void report(Incidents.Kind kind, String text) {
+    private void report(PeerErrorLog.Kind kind, String text) {
         listener.context().incidents().report(kind, text);
     }
 
@@ -203,7 +203,7 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
         listener.handshakeComplete(this);
         if (frame.markers()) {
             report(
-                    Incidents.Kind.HANDSHAKE,
+                    PeerErrorLog.Kind.HANDSHAKE,
                     remoteAddress + " wants MPA markers, which are not supported; rejecting it");
             tryDecide();
             reject0(new byte[0]);
@@ -216,7 +216,7 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
             schedule(this::ask, waitNanos);
         } else {
             report(
-                    Incidents.Kind.HANDSHAKE,
+                    PeerErrorLog.Kind.HANDSHAKE,
                     "rejecting " + remoteAddress + ": its address has used many wrong keys (STags) recently");
             tryDecide();
             reject0(new byte[0]);
@@ -238,7 +238,7 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
     private void drop(String why) {
         if (!isEnded()) {
             report(
-                    Incidents.Kind.HANDSHAKE,
+                    PeerErrorLog.Kind.HANDSHAKE,
                     "dropped a connection that was not established yet: " + remoteAddress + " " + why);
             close();
         }

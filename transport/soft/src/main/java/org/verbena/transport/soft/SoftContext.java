@@ -10,7 +10,7 @@ import org.verbena.transport.software.SoftwareDomain;
  * @param guesses slows down peers that guess keys
  * @param incidents logs what goes wrong
  */
-record SoftContext(SoftOptions options, SoftwareDomain domain, KeyGuesses guesses, Incidents incidents) {
+record SoftContext(SoftOptions options, SoftwareDomain domain, KeyGuesses guesses, PeerErrorLog incidents) {
 
     /**
      * Creates the parts of a new provider.
@@ -25,6 +25,6 @@ record SoftContext(SoftOptions options, SoftwareDomain domain, KeyGuesses guesse
                 options,
                 new SoftwareDomain(),
                 new KeyGuesses(options.wrongKeysPerSecond(), maxWaitNanos),
-                new Incidents());
+                new PeerErrorLog());
     }
 }

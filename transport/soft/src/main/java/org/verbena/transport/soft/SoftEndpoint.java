@@ -512,7 +512,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         if (denial != null) {
             context.guesses().refused(remoteAddress.getAddress(), System.nanoTime());
         }
-        context.incidents().report(Incidents.Kind.SEGMENT, text);
+        context.incidents().report(PeerErrorLog.Kind.SEGMENT, text);
         fail(refusal(text));
     }
 
@@ -560,7 +560,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
             now.closeNow();
         } else {
             // Accepted, but not answered: this side cannot do it after all.
-            context.incidents().report(Incidents.Kind.LOCAL, "cannot serve " + remoteAddress + ": " + end.cause());
+            context.incidents().report(PeerErrorLog.Kind.LOCAL, "cannot serve " + remoteAddress + ": " + end.cause());
             now.closeGracefully(
                     ByteBuffer.wrap(MpaFrame.rejectionOf(request, rejection()).encode()));
         }

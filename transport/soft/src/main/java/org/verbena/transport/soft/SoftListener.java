@@ -107,7 +107,7 @@ final class SoftListener extends SoftwareListener {
         PendingConnection spare = oldest();
         context.incidents()
                 .report(
-                        Incidents.Kind.LOCAL,
+                        PeerErrorLog.Kind.LOCAL,
                         "accepting on " + localAddress() + " fails, and "
                                 + (spare == null
                                         ? "pauses for " + PAUSE_MILLIS + " ms"

@@ -147,7 +147,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             }
         }
         if (!isPlaced && ordinal < device.near().cardinality()) {
-            isPlaced = Placement.keepOn(device.near());
+            isPlaced = ProcessorAffinity.keepOn(device.near());
         }
         LoopDevice made = new LoopDevice(this, device);
         try {

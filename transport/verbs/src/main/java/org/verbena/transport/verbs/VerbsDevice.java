@@ -70,7 +70,7 @@ final class VerbsDevice {
         events = new DeviceEvents(this, devices);
         checkEnvironment(context.driverFamily(), System.getenv());
         attributes = context.queryDevice();
-        near = Placement.near(context.device());
+        near = ProcessorAffinity.near(context.device());
         resources = new DeviceResources(context, attributes);
     }
 

@@ -393,7 +393,7 @@ public final class VerbsProvider implements RdmaProvider {
     private @Nullable ConnectionLoop startedFor(Device device) {
         try {
             ConnectionLoop made = new ConnectionLoop("verbena-" + device.name(), null);
-            made.loop().execute(() -> Placement.keepOn(Placement.near(device)));
+            made.loop().execute(() -> ProcessorAffinity.keepOn(ProcessorAffinity.near(device)));
             return made;
         } catch (RuntimeException refused) {
             refusals.warn(device.name() + " has no connection loop of its own for now; the common one does its work: "

@@ -9,4 +9,4 @@ import org.verbena.transport.spi.RateLimitedLog;
  *     lines
  * @param handshakes those that are not complete
  */
-public record Reception(RateLimitedLog strangers, AcceptedHandshakes handshakes) {}
+public record HandshakeContext(RateLimitedLog strangers, AcceptedHandshakes handshakes) {}

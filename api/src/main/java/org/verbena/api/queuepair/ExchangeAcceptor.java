@@ -20,7 +20,7 @@ import org.verbena.transport.spi.RateLimitedLog;
  * programs with a wrong port. So each connection has a thread that reads from it, and the first connection with a valid
  * message is the peer's. The others are closed, without harm.
  */
-final class ExchangeDoor {
+final class ExchangeAcceptor {
     private static final Logger LOG = LoggerFactory.getLogger(TcpQueuePairExchange.class);
 
     /** Limits the log lines that anyone who reaches the port can cause. */
@@ -41,7 +41,7 @@ final class ExchangeDoor {
     /** The oldest first. Guarded by the lock. */
     private final Set<Socket> visitors = new LinkedHashSet<>();
 
-    ExchangeDoor(ServerSocket listener) {
+    ExchangeAcceptor(ServerSocket listener) {
         this.listener = listener;
     }
 

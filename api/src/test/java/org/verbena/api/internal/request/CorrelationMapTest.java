@@ -8,7 +8,7 @@ import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Test;
 
 /** Peers choose the numbers of their requests: whichever they choose, they must not meet in one place of the map. */
-class ByNumberTest {
+class CorrelationMapTest {
     private static final int COUNT = 1 << 12;
 
     /** 2^64 divided by the golden ratio: what one takes to spread numbers in a row. */
@@ -50,7 +50,7 @@ class ByNumberTest {
     private static void assertSpread(String which, LongUnaryOperator numbers) {
         Set<Integer> places = new HashSet<>();
         for (int i = 0; i < COUNT; i++) {
-            long key = ByNumber.key(numbers.applyAsLong(i));
+            long key = CorrelationMap.key(numbers.applyAsLong(i));
             places.add((int) (key ^ key >>> 32) & (4 * COUNT - 1)); // as the map has them
         }
         assertThat(places).as(which).hasSizeGreaterThan(COUNT * 3 / 4);
@@ -58,7 +58,7 @@ class ByNumberTest {
 
     @Test
     void findsWhatItHas() {
-        ByNumber<Long> all = new ByNumber<>();
+        CorrelationMap<Long> all = new CorrelationMap<>();
         for (long number = 0; number < COUNT; number++) {
             all.put(number << 40, number);
         }

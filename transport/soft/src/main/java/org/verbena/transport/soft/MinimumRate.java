@@ -4,7 +4,7 @@ package org.verbena.transport.soft;
  * Watches that a peer delivers what it owes at a minimum rate: an occasional byte is not progress. It is called once
  * per tick of the loop and has no other clock. Not thread-safe; confined to the loop's thread.
  */
-final class LeastRate {
+final class MinimumRate {
     private int sinceTick;
 
     /** -1 before the first call, so that the first item has its time however old the loop is. */

@@ -11,7 +11,7 @@ import org.verbena.transport.spi.Secrets;
  * at all behind it. And the peer chooses the numbers of its requests: many that share a place would make each step as
  * slow. So the numbers are mixed here, in a way that no peer can know. Not thread-safe.
  */
-final class ByNumber<R> {
+final class CorrelationMap<R> {
     // Odd, so that no two numbers have one key.
     private static final long FIRST = Secrets.nextLong() | 1;
     private static final long SECOND = Secrets.nextLong() | 1;

@@ -17,8 +17,8 @@ import org.verbena.verbs.ffm.CpuList;
  *
  * <p>{@code -Dorg.verbena.transport.verbs.placement=off} leaves threads where the system puts them.
  */
-final class Placement {
-    private static final Logger LOG = LoggerFactory.getLogger(Placement.class);
+final class ProcessorAffinity {
+    private static final Logger LOG = LoggerFactory.getLogger(ProcessorAffinity.class);
 
     static final String PROPERTY = "org.verbena.transport.verbs.placement";
 
@@ -28,7 +28,7 @@ final class Placement {
     /** Another file in tests. */
     static volatile Path nodes = NODES;
 
-    private Placement() {}
+    private ProcessorAffinity() {}
 
     private static boolean isOff() {
         return "off".equals(System.getProperty(PROPERTY));

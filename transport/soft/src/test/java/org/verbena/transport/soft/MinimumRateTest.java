@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.junit.jupiter.api.Test;
 
 /** What is owed must come at a minimum rate. */
-class LeastRateTest {
+class MinimumRateTest {
     private static final int TICKS = 4;
     private static final int MIN = 1000;
 
-    private final LeastRate rate = new LeastRate();
+    private final MinimumRate rate = new MinimumRate();
 
     private int ticksUntilTooSlow(int bytesPerTick, int max) {
         for (int tick = 1; tick <= max; tick++) {

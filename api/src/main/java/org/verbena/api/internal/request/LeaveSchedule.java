@@ -15,7 +15,7 @@ import org.verbena.transport.spi.LoopClock;
  * Asks the clients of a server to leave, one after the other. Each then takes its requests to another server and
  * connects again, and if all did so at once, the requests of all would wait for the connections of all.
  */
-final class Leaving {
+final class LeaveSchedule {
     /** To make and end a connection takes two processors about half as long. */
     private static final long MAX_BETWEEN_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
@@ -32,7 +32,7 @@ final class Leaving {
     /** When the next one is asked. */
     private long dueNanos;
 
-    private Leaving(
+    private LeaveSchedule(
             Collection<Messenger> connections,
             Function<Messenger, CompletableFuture<Void>> asking,
             long maxNanos,
@@ -56,7 +56,7 @@ final class Leaving {
             Function<Messenger, CompletableFuture<Void>> asking,
             long maxNanos,
             LoopClock clock) {
-        Leaving leaving = new Leaving(connections, asking, maxNanos, clock);
+        LeaveSchedule leaving = new LeaveSchedule(connections, asking, maxNanos, clock);
         leaving.next();
         return leaving.all;
     }

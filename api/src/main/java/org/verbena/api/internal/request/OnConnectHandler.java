@@ -7,12 +7,12 @@ import io.netty.channel.group.ChannelGroup;
 import java.util.function.Consumer;
 
 /** Calls {@code onConnect} once, when the connection is active. */
-public final class Welcome<C extends Channel> extends ChannelInboundHandlerAdapter {
+public final class OnConnectHandler<C extends Channel> extends ChannelInboundHandlerAdapter {
     private final C channel;
     private final ChannelGroup connections;
     private final Consumer<? super C> onConnect;
 
-    public Welcome(C channel, ChannelGroup connections, Consumer<? super C> onConnect) {
+    public OnConnectHandler(C channel, ChannelGroup connections, Consumer<? super C> onConnect) {
         this.channel = channel;
         this.connections = connections;
         this.onConnect = onConnect;

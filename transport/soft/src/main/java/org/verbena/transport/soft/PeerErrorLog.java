@@ -12,8 +12,8 @@ import org.verbena.transport.spi.RateLimitedLog;
  * Logs what strangers and peers do wrong, and what this side cannot do for them: a few lines a minute of each kind, and
  * how many more there were. A provider has one. Any thread.
  */
-final class Incidents {
-    private static final Logger LOG = LoggerFactory.getLogger(Incidents.class);
+final class PeerErrorLog {
+    private static final Logger LOG = LoggerFactory.getLogger(PeerErrorLog.class);
 
     /** What happened. */
     enum Kind {
@@ -28,7 +28,7 @@ final class Incidents {
     private final Map<Kind, RateLimitedLog> logs = new EnumMap<>(Kind.class);
 
     /** With the system's clock. */
-    Incidents() {
+    PeerErrorLog() {
         this(System::nanoTime);
     }
 
@@ -37,7 +37,7 @@ final class Incidents {
      *
      * @param nanoTime as {@link System#nanoTime()}
      */
-    Incidents(LongSupplier nanoTime) {
+    PeerErrorLog(LongSupplier nanoTime) {
         for (Kind kind : Kind.values()) {
             logs.put(kind, new RateLimitedLog(LOG, nanoTime));
         }

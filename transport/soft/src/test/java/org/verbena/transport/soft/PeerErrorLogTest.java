@@ -10,15 +10,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.soft.Incidents.Kind;
+import org.verbena.transport.soft.PeerErrorLog.Kind;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /** The log has the first incidents, and how many more there were; the test controls the time. */
-class IncidentsTest {
+class PeerErrorLogTest {
     private final ListAppender<ILoggingEvent> appender = new ListAppender<>();
-    private final Logger logger = (Logger) LoggerFactory.getLogger(Incidents.class);
+    private final Logger logger = (Logger) LoggerFactory.getLogger(PeerErrorLog.class);
     private long now = Long.MAX_VALUE - 5;
-    private final Incidents incidents = new Incidents(() -> now);
+    private final PeerErrorLog incidents = new PeerErrorLog(() -> now);
 
     @BeforeEach
     void listen() {

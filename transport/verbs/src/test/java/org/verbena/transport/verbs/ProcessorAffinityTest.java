@@ -26,7 +26,7 @@ import org.verbena.verbs.device.TransportType;
 
 /** Threads are kept near their device where there are several NUMA nodes, by what a sysfs of the test says. */
 @Timeout(240)
-class PlacementTest {
+class ProcessorAffinityTest {
     @TempDir
     Path sysfs;
 
@@ -42,8 +42,8 @@ class PlacementTest {
 
     @AfterEach
     void end() {
-        System.clearProperty(Placement.PROPERTY);
-        Placement.nodes = Placement.NODES;
+        System.clearProperty(ProcessorAffinity.PROPERTY);
+        ProcessorAffinity.nodes = ProcessorAffinity.NODES;
         if (group != null) {
             Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
             client.assertNoViolations();
@@ -67,7 +67,7 @@ class PlacementTest {
     }
 
     private void nodes(String online) throws Exception {
-        Placement.nodes = Files.writeString(sysfs.resolve("online"), online + "\n");
+        ProcessorAffinity.nodes = Files.writeString(sysfs.resolve("online"), online + "\n");
     }
 
     private static BitSet processors(int... numbers) {
@@ -99,19 +99,19 @@ class PlacementTest {
     @Test
     void oneNodeOrNoneIsNoReasonToPlaceAnything() throws Exception {
         nodes("0-1");
-        assertThat(Placement.near(device("1", "1"))).isEqualTo(processors(1));
-        assertThat(Placement.near(device("-1", "0-1")).isEmpty()).isTrue();
+        assertThat(ProcessorAffinity.near(device("1", "1"))).isEqualTo(processors(1));
+        assertThat(ProcessorAffinity.near(device("-1", "0-1")).isEmpty()).isTrue();
         nodes("0");
-        assertThat(Placement.near(device("0", "0-1")).isEmpty()).isTrue();
-        Placement.nodes = sysfs.resolve("missing");
-        assertThat(Placement.near(device("0", "0")).isEmpty()).isTrue();
+        assertThat(ProcessorAffinity.near(device("0", "0-1")).isEmpty()).isTrue();
+        ProcessorAffinity.nodes = sysfs.resolve("missing");
+        assertThat(ProcessorAffinity.near(device("0", "0")).isEmpty()).isTrue();
     }
 
     @Test
     void theProgramCanTurnItOff() throws Exception {
         nodes("0-1");
-        System.setProperty(Placement.PROPERTY, "off");
-        assertThat(Placement.near(device("1", "1")).isEmpty()).isTrue();
+        System.setProperty(ProcessorAffinity.PROPERTY, "off");
+        assertThat(ProcessorAffinity.near(device("1", "1")).isEmpty()).isTrue();
     }
 
     /** The last processor that this thread may run on, as the only one of the device's node. */

@@ -19,8 +19,8 @@ import org.slf4j.LoggerFactory;
  * <p>A client that was asked to leave goes on elsewhere with its further requests, and leaves when it has its replies
  * here. Requests that it has sent until then are handled as usual.
  */
-final class Drain {
-    private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
+final class ConnectionDrain {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionDrain.class);
 
     private final Messenger messenger;
     private final Channel channel;
@@ -35,7 +35,7 @@ final class Drain {
     /** Whether the client ends it. */
     private volatile boolean clientLeaves;
 
-    Drain(Messenger messenger) {
+    ConnectionDrain(Messenger messenger) {
         this.messenger = messenger;
         channel = messenger.channel();
     }
