@@ -18,6 +18,11 @@ class TextRulesTest {
     private static final int JAVA_COLUMNS = 120;
     private static final int MARKDOWN_COLUMNS = 100;
 
+    /** Code of pages that the site shows without scrolling on a screen of 1,280 pixels, beside both of its lists. */
+    private static final int CODE_COLUMNS = 101;
+
+    private static final int MAX_README_LINES = 150;
+
     /** A user reads a sample in a minute, and copies it. */
     private static final int MAX_SAMPLE_LINES = 150;
 
@@ -27,6 +32,42 @@ class TextRulesTest {
     /** What the formatter does not read on JDK 17; at the beginning of a line, which no comment is. */
     private static final Pattern NOT_IN_JAVA_17 =
             Pattern.compile("^ *case null\\b|(^ *|\\()[\\w<][\\w.<>\\[\\], ?]* _ [=:]|\\(_\\) ->|^ *catch .* _\\)");
+
+    private static final Pattern AVOIDED = Pattern.compile("## Words that are avoided.*", Pattern.DOTALL);
+    private static final Pattern FIRST_COLUMN = Pattern.compile("^\\| (`[^|]*`) \\|", Pattern.MULTILINE);
+    private static final Pattern QUOTED = Pattern.compile("`([^`]+)`");
+
+    /** A comment, or a string: what people read of a line of code. */
+    private static final Pattern PROSE = Pattern.compile("//.*|^\\s*/?\\*.*|\"(?:[^\"\\\\]|\\\\.)*\"");
+
+    /** A comment that stands for a noun which only the code below it has. */
+    private static final Pattern NO_SUBJECT = Pattern.compile("^ *(?:/\\*\\*|//) (?:Of|Those) ");
+
+    /** A bound is a max or a min. */
+    private static final Pattern MOST_OR_LEAST =
+            Pattern.compile("\\b(?:MOST|LEAST|(?:MOST|LEAST)_\\w+|(?:most|least)[A-Z]\\w*)\\b");
+
+    /** Bounds of the public API, which keep their names, and what fills them. */
+    private static final Set<String> PUBLIC_BOUNDS = Set.of(
+            "LEAST_BYTES",
+            "MOST_BYTES",
+            "leastBytesPerSecond",
+            "leastNanos",
+            "mostBatchMessages",
+            "mostNanos",
+            "mostPerAddress",
+            "mostRecordBytes",
+            "MOST_BACKOFF_NANOS",
+            "MOST_CONNECTIONS");
+
+    /** Packages that still have such names, and such comments. The list may shrink. */
+    private static final List<String> UNTIDY = List.of(
+            "adapters/jgroups/",
+            "api/src/main/java/org/verbena/api/internal/client/",
+            "transport/core/src/main/java/org/verbena/transport/protocol/",
+            "transport/shm/",
+            "transport/soft/src/main/java/org/verbena/transport/soft/uring/",
+            "verbs/");
 
     /** What lets time pass: a test waits for an event or a condition instead, with {@code Patience}. */
     private static final Pattern SLEEP =
@@ -137,6 +178,109 @@ class TextRulesTest {
     private static boolean canBreak(String line) {
         Matcher marker = MARKER.matcher(line);
         return marker.lookingAt() && line.lastIndexOf(' ', MARKDOWN_COLUMNS) >= marker.end();
+    }
+
+    /** The glossary has the list. A changelog keeps what it said. */
+    @Test
+    void textsAvoidTheWordsThatTheGlossaryNames() throws IOException {
+        Pattern avoided = avoidedWords();
+        List<String> found = new ArrayList<>();
+        for (Path file : SourceTree.files(".java")) {
+            if (file.toString().contains("/src/main/")) {
+                for (String line : Files.readAllLines(file)) {
+                    Matcher prose = PROSE.matcher(line);
+                    while (prose.find()) {
+                        if (avoided.matcher(prose.group()).find()) {
+                            found.add(SourceTree.root().relativize(file) + ": " + line.strip());
+                        }
+                    }
+                }
+            }
+        }
+        for (Path page : SourceTree.files(".md")) {
+            if (!page.endsWith("glossary.md") && !page.endsWith("CHANGELOG.md")) {
+                Files.readAllLines(page).stream()
+                        .filter(line -> avoided.matcher(line).find())
+                        .forEach(line -> found.add(SourceTree.root().relativize(page) + ": " + line));
+            }
+        }
+        assertThat(found).as("lines with words that docs/glossary.md avoids").isEmpty();
+    }
+
+    private static Pattern avoidedWords() throws IOException {
+        Matcher section = AVOIDED.matcher(Files.readString(SourceTree.root().resolve("docs/glossary.md")));
+        assertThat(section.find()).isTrue();
+        List<String> words = FIRST_COLUMN
+                .matcher(section.group())
+                .results()
+                .flatMap(cell -> QUOTED.matcher(cell.group(1)).results())
+                .map(word -> Pattern.quote(word.group(1)))
+                .toList();
+        assertThat(words).hasSizeGreaterThan(8);
+        return Pattern.compile("\\b(?:" + String.join("|", words) + ")\\b", Pattern.CASE_INSENSITIVE);
+    }
+
+    @Test
+    void seesWordsToAvoid() throws IOException {
+        assertThat(avoidedWords().matcher("// Whoever is told of it").find()).isTrue();
+        assertThat(avoidedWords().matcher("standalone, is tolder").find()).isFalse();
+        assertThat(PROSE.matcher("int alone = anew;").find()).isFalse();
+        assertThat(PROSE.matcher("call(\"in vain\");").find()).isTrue();
+    }
+
+    @Test
+    void commentsHaveSubjects() throws IOException {
+        List<String> without = new ArrayList<>();
+        for (Path file : SourceTree.files(".java")) {
+            String name = SourceTree.root().relativize(file).toString();
+            if (name.contains("/src/main/") && UNTIDY.stream().noneMatch(name::startsWith)) {
+                Files.readAllLines(file).stream()
+                        .filter(line -> NO_SUBJECT.matcher(line).find())
+                        .forEach(line -> without.add(name + ": " + line.strip()));
+            }
+        }
+        assertThat(without)
+                .as("comments that begin with 'Of' or 'Those': name what it is")
+                .isEmpty();
+    }
+
+    @Test
+    void namesSayMaxAndMin() throws IOException {
+        Set<String> names = new TreeSet<>();
+        for (Path file : SourceTree.files(".java")) {
+            String name = SourceTree.root().relativize(file).toString();
+            if (name.contains("/src/main/") && UNTIDY.stream().noneMatch(name::startsWith)) {
+                MOST_OR_LEAST
+                        .matcher(Files.readString(file))
+                        .results()
+                        .filter(bound -> !PUBLIC_BOUNDS.contains(bound.group()))
+                        .forEach(bound -> names.add(bound.group() + " in " + name));
+            }
+        }
+        assertThat(names).as("names that say most or least: max or min").isEmpty();
+    }
+
+    @Test
+    void javaOfPagesFitsTheSite() throws IOException {
+        List<String> wide = new ArrayList<>();
+        for (Path page : SourceTree.files(".md")) {
+            boolean isJava = false;
+            for (String line : Files.readAllLines(page)) {
+                isJava = line.startsWith("```") ? line.equals("```java") : isJava;
+                if (isJava && line.length() > CODE_COLUMNS) {
+                    wide.add(SourceTree.root().relativize(page) + ": " + line);
+                }
+            }
+        }
+        assertThat(wide)
+                .as("Java of more than %d columns in pages", CODE_COLUMNS)
+                .isEmpty();
+    }
+
+    @Test
+    void theFrontPageIsShort() throws IOException {
+        assertThat(Files.readAllLines(SourceTree.root().resolve("README.md")))
+                .hasSizeLessThanOrEqualTo(MAX_README_LINES);
     }
 
     /** A wait for a duration is too short on a busy machine, and too long on every other. */
