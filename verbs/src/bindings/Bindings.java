@@ -22,7 +22,8 @@ import java.util.stream.Stream;
  * package NAME                      of all its classes
  * header infiniband/verbs.h         where what follows is declared
  * struct TAG: what it is            a class with the layout, and the offset of each member; below it, indented:
- *   TYPE NAME                         u8 u16 u32 i32 u64 size enum ptr pthread_mutex pthread_cond, or a struct's tag
+ *   TYPE NAME                         u8 u16 u32 i32 u64 be16 be32 be64 size enum ptr pthread_mutex pthread_cond,
+ *                                     or a struct's tag
  *   TYPE NAME[N]                      an array
  *   union [NAME], struct [NAME]       with members of their own below
  *   constant NAME = EXPRESSION        anything else
@@ -30,18 +31,21 @@ import java.util.stream.Stream;
  * functions CLASS LIBRARY: ...      a class with functions that a library exports; LIBRARY is a constant of Java
  * pointers CLASS: ...               a class with functions that are called through a pointer, their first argument
  *   [WORD ...] PROTOTYPE              in C. Words: errno (captured), lazy (a pointer that is linked when it is first
- *                                     used), critical; "as NAME" if Java's name is not C's without its prefix
+ *                                     used), critical; "since N", the first rdma-core whose library has it; "as NAME"
+ *                                     if Java's name is not C's without its prefix
  * </pre>
  *
  * A line that begins with {@code #} is a comment, one that ends with a backslash goes on in the next.
  */
 final class Bindings {
     private static final Pattern PROTOTYPE = Pattern.compile("(.*?)(\\w+)\\((.*)\\);");
+    private static final Pattern WORD = Pattern.compile("(errno|lazy|critical|since \\d+|as \\w+) ");
     private static final Pattern PARAMETER = Pattern.compile("(.*?)(\\w+)(\\[\\d*])?");
     private static final Pattern MEMBER = Pattern.compile("(\\w+) (\\w+)(?:\\[(\\d+)])?");
     private static final Pattern PREFIX = Pattern.compile("^_?(?:ibv|rdma)_");
-    private static final Set<String> PRIMITIVES =
-            Set.of("u8", "u16", "u32", "i32", "u64", "size", "enum", "ptr", "pthread_mutex", "pthread_cond");
+    private static final Set<String> PRIMITIVES = Set.of(
+            "u8", "u16", "u32", "i32", "u64", "be16", "be32", "be64", "size", "enum", "ptr", "pthread_mutex",
+            "pthread_cond");
 
     /** The types of prototypes that are no pointers, as a layout of CStruct and as Java's type. */
     private static final Map<String, String[]> TYPES = new LinkedHashMap<>();
@@ -130,6 +134,7 @@ final class Bindings {
 
     /** The members at one depth, as arguments of the layout; takes their lines. */
     private String members(int depth, String path, List<String> constants, List<String> others) {
+        String indent = "    ".repeat(depth + 2);
         List<String> layouts = new ArrayList<>();
         while (next < lines.size() && depth(lines.get(next)) == depth) {
             String line = lines.get(next++).strip();
@@ -161,7 +166,7 @@ final class Bindings {
                     layout = "CStruct.array(" + plain.group(3) + ", " + layout + ")";
                 }
             }
-            layouts.add("            " + layout + (member.isEmpty() ? "" : ".withName(\"" + member + "\")"));
+            layouts.add(indent + layout + (member.isEmpty() ? "" : ".withName(\"" + member + "\")"));
         }
         return String.join(",\n", layouts);
     }
@@ -201,23 +206,13 @@ final class Bindings {
     }
 
     private static void function(StringBuilder java, String library, String line) {
-        Set<String> words = new HashSet<>();
-        String as = null;
-        String rest = line;
-        while (true) {
-            String[] first = rest.split(" ", 2);
-            if (Set.of("errno", "lazy", "critical").contains(first[0])) {
-                words.add(first[0]);
-                rest = first[1];
-            } else if (first[0].equals("as")) {
-                String[] named = first[1].split(" ", 2);
-                as = named[0];
-                rest = named[1];
-            } else {
-                break;
-            }
+        Map<String, String> words = new LinkedHashMap<>();
+        String prototype = line.replaceAll("\\s+", " ");
+        for (Matcher word = WORD.matcher(prototype); word.lookingAt(); word = WORD.matcher(prototype)) {
+            String[] named = word.group(1).split(" ");
+            words.put(named[0], named[named.length - 1]);
+            prototype = prototype.substring(word.end());
         }
-        String prototype = rest.replaceAll("\\s+", " ");
         Matcher c = PROTOTYPE.matcher(prototype);
         if (!c.matches()) {
             throw new IllegalArgumentException(line);
@@ -230,7 +225,7 @@ final class Bindings {
         if (!isVoid) {
             layouts.add("CStruct." + returned[0]);
         }
-        if (words.contains("errno")) {
+        if (words.containsKey("errno")) {
             parameters.add("MemorySegment errno");
             values.add("errno");
         }
@@ -246,12 +241,13 @@ final class Bindings {
                 values.add(camel(named.group(2)));
             }
         }
-        String method = as != null ? as : camel(PREFIX.matcher(c.group(2)).replaceFirst(""));
+        String method = words.getOrDefault("as", camel(PREFIX.matcher(c.group(2)).replaceFirst("")));
         String constant = method.replaceAll("([a-z0-9])([A-Z])", "$1_$2").toUpperCase(Locale.ROOT);
         String descriptor = "FunctionDescriptor." + (isVoid ? "ofVoid(" : "of(") + String.join(", ", layouts) + ")"
-                + (words.contains("errno") ? ", Errno.CAPTURE" : "")
-                + (words.contains("critical") ? ", Linker.Option.critical(false)" : "");
-        boolean isLazy = words.contains("lazy");
+                + (words.containsKey("errno") ? ", Errno.CAPTURE" : "")
+                + (words.containsKey("critical") ? ", Linker.Option.critical(false)" : "");
+        String since = words.get("since");
+        boolean isLazy = words.containsKey("lazy");
         String handle;
         if (library != null) {
             java.append("    private static final NativeFunction ")
@@ -261,6 +257,8 @@ final class Bindings {
                     .append(".functionOrThrower(\n            \"")
                     .append(c.group(2))
                     .append("\", ")
+                    .append(since == null ? "0" : since)
+                    .append(", ")
                     .append(descriptor)
                     .append(");\n\n");
             handle = constant + ".handle()";
@@ -277,9 +275,8 @@ final class Bindings {
             values.addFirst("function");
             parameters.addFirst("MemorySegment function");
         }
-        java.append("    /** {@code ")
-                .append(prototype)
-                .append("} */\n    public static ")
+        java.append(comment("    ", "{@code " + prototype + "}" + (since == null ? "" : ", of rdma-core " + since)))
+                .append("    public static ")
                 .append(returned[1])
                 .append(' ')
                 .append(method)
@@ -324,13 +321,23 @@ final class Bindings {
                 .collect(Collectors.joining());
         String shared = name.equals("org.verbena.verbs.ffm") ? "" : "import org.verbena.verbs.ffm.*;\n";
         String source = header.isEmpty() ? "" : " Source: " + header;
-        String text = "package " + name + ";\n\n" + imports + shared + "\n/** " + document + source
-                + " */\npublic final class " + type + " {\n" + body + "}\n";
+        String text = "package " + name + ";\n\n" + imports + shared + "\n" + comment("", document + source)
+                + "public final class " + type + " {\n" + body + "}\n";
         Path file = Files.createDirectories(folder()).resolve(type + ".java");
         written.add(file);
         if (!Files.exists(file) || !Files.readString(file).equals(text)) { // else nothing has to be compiled again
             Files.writeString(file, text);
         }
+    }
+
+    /** Javadoc, wrapped. */
+    private static String comment(String indent, String text) {
+        int width = 120 - indent.length() - " * ".length();
+        if (text.length() + " */".length() < width) {
+            return indent + "/** " + text + " */\n";
+        }
+        String lines = text.replaceAll("(.{1," + width + "})(?: |$)", indent + " * $1\n");
+        return indent + "/**\n" + lines + indent + " */\n";
     }
 
     private Path folder() {

@@ -8,7 +8,10 @@ import java.util.EnumSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaAddrinfo;
+import org.verbena.cm.ffm.RdmaCmConstants;
 import org.verbena.cm.ffm.Sockaddr;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
@@ -38,16 +41,16 @@ public record AddressInfo(
     /** Flags of a look-up. */
     public enum Flag {
         /** To listen. */
-        PASSIVE(RdmaAddrinfo.RAI_PASSIVE),
+        PASSIVE(RdmaCmConstants.RAI_PASSIVE),
 
         /** The node is a numeric address: do not ask a name service. */
-        NUMERIC_HOST(RdmaAddrinfo.RAI_NUMERICHOST),
+        NUMERIC_HOST(RdmaCmConstants.RAI_NUMERICHOST),
 
         /** Do not look for routes. */
-        NO_ROUTE(RdmaAddrinfo.RAI_NOROUTE),
+        NO_ROUTE(RdmaCmConstants.RAI_NOROUTE),
 
         /** Only addresses of the given family. */
-        FAMILY(RdmaAddrinfo.RAI_FAMILY);
+        FAMILY(RdmaCmConstants.RAI_FAMILY);
 
         private final int value;
 
@@ -141,15 +144,17 @@ public record AddressInfo(
             for (Flag flag : flags) {
                 bits |= flag.value;
             }
-            RdmaAddrinfo.flags(hints, bits);
-            RdmaAddrinfo.family(hints, family.value);
+            hints.set(CStruct.I32, RdmaAddrinfo.AI_FLAGS, bits);
+            hints.set(CStruct.I32, RdmaAddrinfo.AI_FAMILY, family.value);
             QueuePairType type = queuePairType != null
                     ? queuePairType
                     : portSpace.isDatagram() ? QueuePairType.UD : QueuePairType.RC;
-            RdmaAddrinfo.qpType(hints, type.value());
-            RdmaAddrinfo.portSpace(hints, portSpace.value());
+            hints.set(CStruct.I32, RdmaAddrinfo.AI_QP_TYPE, type.value());
+            hints.set(CStruct.I32, RdmaAddrinfo.AI_PORT_SPACE, portSpace.value());
             if (source != null) {
-                RdmaAddrinfo.sourceAddress(hints, Sockaddr.write(arena, source));
+                MemorySegment sockaddr = Sockaddr.write(arena, source);
+                hints.set(CStruct.PTR, RdmaAddrinfo.AI_SRC_ADDR, sockaddr.address());
+                hints.set(CStruct.U32, RdmaAddrinfo.AI_SRC_LEN, (int) sockaddr.byteSize());
             }
             return hints;
         }
@@ -163,26 +168,39 @@ public record AddressInfo(
     }
 
     static AddressInfo copy(MemorySegment info) {
-        int bits = RdmaAddrinfo.flags(info);
+        int bits = info.get(CStruct.I32, RdmaAddrinfo.AI_FLAGS);
         EnumSet<Flag> flags = EnumSet.noneOf(Flag.class);
         for (Flag flag : Flag.values()) {
             if ((bits & flag.value) != 0) {
                 flags.add(flag);
             }
         }
-        PortSpace space = PortSpace.of(RdmaAddrinfo.portSpace(info));
-        MemorySegment source = RdmaAddrinfo.sourceAddress(info);
-        MemorySegment destination = RdmaAddrinfo.destinationAddress(info);
+        PortSpace space = PortSpace.of(info.get(CStruct.I32, RdmaAddrinfo.AI_PORT_SPACE));
         return new AddressInfo(
                 flags,
-                QueuePairType.of(RdmaAddrinfo.qpType(info)),
+                QueuePairType.of(info.get(CStruct.I32, RdmaAddrinfo.AI_QP_TYPE)),
                 space == null ? PortSpace.IB : space,
-                source.byteSize() == 0 ? null : Sockaddr.read(source),
-                destination.byteSize() == 0 ? null : Sockaddr.read(destination),
-                RdmaAddrinfo.sourceName(info),
-                RdmaAddrinfo.destinationName(info),
-                RdmaAddrinfo.route(info),
-                RdmaAddrinfo.connect(info));
+                address(info, RdmaAddrinfo.AI_SRC_ADDR, RdmaAddrinfo.AI_SRC_LEN),
+                address(info, RdmaAddrinfo.AI_DST_ADDR, RdmaAddrinfo.AI_DST_LEN),
+                name(info, RdmaAddrinfo.AI_SRC_CANONNAME),
+                name(info, RdmaAddrinfo.AI_DST_CANONNAME),
+                bytes(info, RdmaAddrinfo.AI_ROUTE, RdmaAddrinfo.AI_ROUTE_LEN),
+                bytes(info, RdmaAddrinfo.AI_CONNECT, RdmaAddrinfo.AI_CONNECT_LEN));
+    }
+
+    private static @Nullable InetSocketAddress address(MemorySegment info, long pointerAt, long lengthAt) {
+        long sockaddr = info.get(CStruct.PTR, pointerAt);
+        int lengthBytes = info.get(CStruct.U32, lengthAt);
+        return sockaddr == 0 || lengthBytes == 0 ? null : Sockaddr.read(Pointers.view(sockaddr, lengthBytes));
+    }
+
+    private static @Nullable String name(MemorySegment info, long pointerAt) {
+        long name = info.get(CStruct.PTR, pointerAt);
+        return name == 0 ? null : Pointers.readString(name);
+    }
+
+    private static byte[] bytes(MemorySegment info, long pointerAt, long lengthAt) {
+        return Pointers.copy(info.get(CStruct.PTR, pointerAt), info.get(CStruct.SIZE, lengthAt));
     }
 
     /**

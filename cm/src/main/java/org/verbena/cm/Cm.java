@@ -14,6 +14,7 @@ import org.verbena.cm.ffm.CmLibrary;
 import org.verbena.cm.ffm.RdmaAddrinfo;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Pointers;
 
@@ -188,9 +189,9 @@ public final class Cm {
             try {
                 List<AddressInfo> infos = new ArrayList<>();
                 for (long next = first; next != 0; ) {
-                    MemorySegment info = RdmaAddrinfo.at(next);
+                    MemorySegment info = Pointers.view(next, RdmaAddrinfo.SIZE);
                     infos.add(AddressInfo.copy(info));
-                    next = RdmaAddrinfo.next(info);
+                    next = info.get(CStruct.PTR, RdmaAddrinfo.AI_NEXT);
                 }
                 return List.copyOf(infos);
             } finally {

@@ -9,6 +9,8 @@ import org.verbena.cm.ffm.CmLibrary;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaConnParam;
+import org.verbena.cm.ffm.RdmaUdParam;
+import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.queue.EnhancedConnection;
@@ -39,23 +41,15 @@ public record CmEvent(
         @Nullable InetSocketAddress group) {
 
     static CmEvent copy(CmEventType type, MemorySegment struct, CmId id, @Nullable CmId listener) {
-        int status = RdmaCmEvent.status(struct);
+        int status = struct.get(CStruct.I32, RdmaCmEvent.STATUS);
         if (id.isDatagram()) {
             boolean multicast = type == CmEventType.MULTICAST_JOIN || type == CmEventType.MULTICAST_ERROR;
-            DatagramParameters datagram = DatagramParameters.copy(RdmaCmEvent.ud(struct), multicast);
-            InetSocketAddress group = multicast ? id.groupOf(RdmaCmEvent.udContext(RdmaCmEvent.ud(struct))) : null;
-            return new CmEvent(type, status, id, listener, null, datagram, null, group);
+            MemorySegment ud = struct.asSlice(RdmaCmEvent.PARAM_UD, RdmaUdParam.SIZE);
+            InetSocketAddress group = multicast ? id.groupOf(ud.get(CStruct.PTR, RdmaUdParam.PRIVATE_DATA)) : null;
+            return new CmEvent(type, status, id, listener, null, DatagramParameters.copy(ud, multicast), null, group);
         }
-        MemorySegment conn = RdmaCmEvent.conn(struct);
-        ConnectionParameters connection = new ConnectionParameters(
-                RdmaConnParam.privateData(conn),
-                RdmaConnParam.responderResources(conn),
-                RdmaConnParam.initiatorDepth(conn),
-                RdmaConnParam.flowControl(conn),
-                Math.min(RdmaConnParam.retryCount(conn), ConnectionParameters.MAX_RETRY_COUNT),
-                Math.min(RdmaConnParam.rnrRetryCount(conn), ConnectionParameters.RNR_RETRY_FOREVER),
-                RdmaConnParam.srq(conn),
-                RdmaConnParam.qpNum(conn) & 0xffffff);
+        ConnectionParameters connection =
+                ConnectionParameters.read(struct.asSlice(RdmaCmEvent.PARAM_CONN, RdmaConnParam.SIZE));
         boolean handshake = type == CmEventType.CONNECT_REQUEST || type == CmEventType.CONNECT_RESPONSE;
         EnhancedConnection enhanced = handshake ? remoteEnhancedConnection(id.pointer()) : null;
         return new CmEvent(type, status, id, listener, connection, null, enhanced, null);

@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.verbena.cm.ffm.CmLibrary;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmConstants;
 import org.verbena.cm.ffm.RdmaCmId;
@@ -20,10 +21,12 @@ import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.ffm.IbvQpAttr;
 import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.queue.EnhancedConnection;
 import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.queue.QueuePairType;
@@ -67,12 +70,12 @@ public final class CmId implements AutoCloseable {
 
     private CmId(EventChannel channel, long pointer, long token) {
         this.channel = channel;
-        this.struct = RdmaCmId.at(pointer);
-        PortSpace space = PortSpace.of(RdmaCmId.portSpace(struct));
+        this.struct = Pointers.view(pointer, RdmaCmId.SIZE);
+        PortSpace space = PortSpace.of(struct.get(CStruct.ENUM, RdmaCmId.PS));
         this.portSpace = space == null ? PortSpace.IB : space;
-        this.datagram = RdmaCmId.qpType(struct) == QueuePairType.UD.value();
+        this.datagram = struct.get(CStruct.ENUM, RdmaCmId.QP_TYPE) == QueuePairType.UD.value();
         this.token = token;
-        RdmaCmId.context(struct, token);
+        struct.set(CStruct.PTR, RdmaCmId.CONTEXT, token);
         channel.register(token, this);
     }
 
@@ -103,8 +106,8 @@ public final class CmId implements AutoCloseable {
             }
             long id = pointer.get(ValueLayout.JAVA_LONG, 0);
             try {
-                RdmaCmId.requireKnownLayout(
-                        RdmaCmId.at(id),
+                CmLibrary.requireKnownLayout(
+                        Pointers.view(id, RdmaCmId.SIZE),
                         channelPointer,
                         token,
                         portSpace.value(),
@@ -158,7 +161,7 @@ public final class CmId implements AutoCloseable {
     /** Under the lock. Several calls of librdmacm dereference the device's pointer without a check. */
     private MemorySegment requireDevice(String function) {
         MemorySegment open = requireOpen();
-        if (RdmaCmId.verbs(open) == 0) {
+        if (open.get(CStruct.PTR, RdmaCmId.VERBS) == 0) {
             throw new IllegalStateException(
                     function + " needs an id that is bound to a device: resolve an address first and"
                             + " wait for ADDR_RESOLVED, or bind to a device's own address; " + this);
@@ -303,11 +306,11 @@ public final class CmId implements AutoCloseable {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment open = requireOpen();
             groups.leaveAll(arena, open.address());
-            int errno = LibIbverbs.destroyQp(RdmaCmId.qp(open));
+            int errno = LibIbverbs.destroyQp(open.get(CStruct.PTR, RdmaCmId.QP));
             if (errno != 0) {
                 throw new CmException("ibv_destroy_qp(" + queuePair + groups + ")", errno);
             }
-            RdmaCmId.qp(open, 0);
+            open.set(CStruct.PTR, RdmaCmId.QP, 0);
             queuePair = null;
         } finally {
             lock.unlock();
@@ -691,7 +694,7 @@ public final class CmId implements AutoCloseable {
      */
     public @Nullable Context device() {
         return locked(() -> {
-            long verbs = RdmaCmId.verbs(requireOpen());
+            long verbs = requireOpen().get(CStruct.PTR, RdmaCmId.VERBS);
             return verbs == 0 ? null : Cm.deviceAt(verbs);
         });
     }
@@ -702,7 +705,7 @@ public final class CmId implements AutoCloseable {
      * @return from 1; 0 before there is a device
      */
     public int portNumber() {
-        return Objects.requireNonNull(locked(() -> RdmaCmId.portNumber(requireOpen())));
+        return Objects.requireNonNull(locked(() -> Byte.toUnsignedInt(requireOpen().get(CStruct.U8, RdmaCmId.PORT_NUM))));
     }
 
     /**
@@ -711,7 +714,7 @@ public final class CmId implements AutoCloseable {
      * @return null before it is known, and for InfiniBand addresses
      */
     public @Nullable InetSocketAddress localAddress() {
-        return locked(() -> Sockaddr.read(RdmaCmId.localAddress(requireOpen())));
+        return locked(() -> Sockaddr.read(Sockaddr.local(requireOpen())));
     }
 
     /**
@@ -720,7 +723,7 @@ public final class CmId implements AutoCloseable {
      * @return null before it is known, for listeners, and for InfiniBand addresses
      */
     public @Nullable InetSocketAddress remoteAddress() {
-        return locked(() -> Sockaddr.read(RdmaCmId.remoteAddress(requireOpen())));
+        return locked(() -> Sockaddr.read(Sockaddr.remote(requireOpen())));
     }
 
     /**
@@ -729,7 +732,7 @@ public final class CmId implements AutoCloseable {
      * @return null if the id has none of this kind
      */
     public @Nullable InfinibandAddress localInfinibandAddress() {
-        return locked(() -> InfinibandAddress.read(RdmaCmId.localAddress(requireOpen())));
+        return locked(() -> InfinibandAddress.read(Sockaddr.local(requireOpen())));
     }
 
     /**

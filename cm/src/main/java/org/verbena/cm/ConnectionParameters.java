@@ -4,6 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.verbena.cm.ffm.RdmaConnParam;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Pointers;
 
 /**
  * The parameters of a connection that one side requests, or that the peer has sent.
@@ -190,14 +192,37 @@ public record ConnectionParameters(
     /** Writes the C struct, and returns its address. */
     long write(Arena arena) {
         MemorySegment param = arena.allocate(RdmaConnParam.LAYOUT);
-        RdmaConnParam.privateData(param, privateData, arena);
-        RdmaConnParam.responderResources(param, responderResources);
-        RdmaConnParam.initiatorDepth(param, initiatorDepth);
-        RdmaConnParam.flowControl(param, flowControl);
-        RdmaConnParam.retryCount(param, retryCount);
-        RdmaConnParam.rnrRetryCount(param, rnrRetryCount);
-        RdmaConnParam.srq(param, sharedReceiveQueue);
-        RdmaConnParam.qpNum(param, queuePairNumber);
+        long data = privateData.length == 0
+                ? 0
+                : arena.allocateFrom(CStruct.U8, privateData).address();
+        param.set(CStruct.PTR, RdmaConnParam.PRIVATE_DATA, data);
+        param.set(CStruct.U8, RdmaConnParam.PRIVATE_DATA_LEN, (byte) privateData.length);
+        param.set(CStruct.U8, RdmaConnParam.RESPONDER_RESOURCES, (byte) responderResources);
+        param.set(CStruct.U8, RdmaConnParam.INITIATOR_DEPTH, (byte) initiatorDepth);
+        param.set(CStruct.U8, RdmaConnParam.FLOW_CONTROL, (byte) (flowControl ? 1 : 0));
+        param.set(CStruct.U8, RdmaConnParam.RETRY_COUNT, (byte) retryCount);
+        param.set(CStruct.U8, RdmaConnParam.RNR_RETRY_COUNT, (byte) rnrRetryCount);
+        param.set(CStruct.U8, RdmaConnParam.SRQ, (byte) (sharedReceiveQueue ? 1 : 0));
+        param.set(CStruct.U32, RdmaConnParam.QP_NUM, queuePairNumber);
         return param.address();
+    }
+
+    /** Copies the C struct. */
+    static ConnectionParameters read(MemorySegment param) {
+        return new ConnectionParameters(
+                Pointers.copy(
+                        param.get(CStruct.PTR, RdmaConnParam.PRIVATE_DATA),
+                        readByte(param, RdmaConnParam.PRIVATE_DATA_LEN)),
+                readByte(param, RdmaConnParam.RESPONDER_RESOURCES),
+                readByte(param, RdmaConnParam.INITIATOR_DEPTH),
+                readByte(param, RdmaConnParam.FLOW_CONTROL) != 0,
+                Math.min(readByte(param, RdmaConnParam.RETRY_COUNT), MAX_RETRY_COUNT),
+                Math.min(readByte(param, RdmaConnParam.RNR_RETRY_COUNT), RNR_RETRY_FOREVER),
+                readByte(param, RdmaConnParam.SRQ) != 0,
+                param.get(CStruct.U32, RdmaConnParam.QP_NUM) & 0xffffff);
+    }
+
+    private static int readByte(MemorySegment param, long offset) {
+        return Byte.toUnsignedInt(param.get(CStruct.U8, offset));
     }
 }

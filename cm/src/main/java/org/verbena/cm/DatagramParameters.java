@@ -2,8 +2,10 @@ package org.verbena.cm;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import org.verbena.cm.ffm.RdmaCmEvent;
+import org.verbena.cm.ffm.RdmaUdParam;
 import org.verbena.verbs.AddressVector;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Pointers;
 
 /**
  * The parameters to send datagrams to the subject of an event: the peer that answered a look-up, or the group that was
@@ -27,10 +29,14 @@ public record DatagramParameters(byte[] privateData, AddressVector address, int 
     /** Multicast events have the join's context in place of private data. */
     static DatagramParameters copy(MemorySegment ud, boolean multicast) {
         return new DatagramParameters(
-                multicast ? new byte[0] : RdmaCmEvent.udPrivateData(ud),
-                AddressVector.read(RdmaCmEvent.udAddressHandle(ud), 0),
-                RdmaCmEvent.udQpNum(ud) & 0xffffff,
-                RdmaCmEvent.udQkey(ud));
+                multicast
+                        ? new byte[0]
+                        : Pointers.copy(
+                                ud.get(CStruct.PTR, RdmaUdParam.PRIVATE_DATA),
+                                Byte.toUnsignedInt(ud.get(CStruct.U8, RdmaUdParam.PRIVATE_DATA_LEN))),
+                AddressVector.read(ud, RdmaUdParam.AH_ATTR),
+                ud.get(CStruct.U32, RdmaUdParam.QP_NUM) & 0xffffff,
+                ud.get(CStruct.U32, RdmaUdParam.QKEY));
     }
 
     /**

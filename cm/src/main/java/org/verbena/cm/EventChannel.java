@@ -18,8 +18,10 @@ import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaCmId;
 import org.verbena.cm.ffm.RdmaEventChannel;
+import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.FileDescriptors;
+import org.verbena.verbs.ffm.Pointers;
 
 /**
  * Receives the events of ids.
@@ -62,7 +64,7 @@ public final class EventChannel implements AutoCloseable {
 
     private EventChannel(long pointer) {
         this.pointer = pointer;
-        this.descriptor = RdmaEventChannel.fd(pointer);
+        this.descriptor = Pointers.readInt(pointer + RdmaEventChannel.FD);
     }
 
     /**
@@ -166,12 +168,11 @@ public final class EventChannel implements AutoCloseable {
     /** Null if its id was closed, which the kernel rules out; even then it is acknowledged. */
     private @Nullable CmEvent copyAndAcknowledge(MemorySegment errno, long event) {
         try {
-            MemorySegment struct = RdmaCmEvent.at(event);
-            long nativeId = RdmaCmEvent.id(struct);
-            MemorySegment idStruct = RdmaCmId.at(nativeId);
-            CmEventType type = CmEventType.of(RdmaCmEvent.type(struct));
+            MemorySegment struct = Pointers.view(event, RdmaCmEvent.SIZE);
+            long nativeId = struct.get(CStruct.PTR, RdmaCmEvent.ID);
+            CmEventType type = CmEventType.of(struct.get(CStruct.ENUM, RdmaCmEvent.EVENT));
             CmId listener = null;
-            CmId id = ids.get(RdmaCmId.context(idStruct));
+            CmId id = ids.get(Pointers.readLong(nativeId + RdmaCmId.CONTEXT));
             if (type == CmEventType.CONNECT_REQUEST) {
                 // librdmacm made a new id, with the listening id's context.
                 listener = id;

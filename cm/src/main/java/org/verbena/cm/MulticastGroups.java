@@ -8,12 +8,17 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaCm;
+import org.verbena.cm.ffm.RdmaCmConstants;
 import org.verbena.cm.ffm.RdmaCmJoinMcAttrEx;
 import org.verbena.cm.ffm.Sockaddr;
+import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 
 /** The multicast groups that an id has joined, by the contexts it joined them with. Under its channel's lock. */
 final class MulticastGroups {
+    private static final int ADDRESS_AND_FLAGS =
+            RdmaCmConstants.RDMA_CM_JOIN_MC_ATTR_ADDRESS | RdmaCmConstants.RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+
     private final Map<Long, InetSocketAddress> groups = new HashMap<>();
 
     void add(long context, InetSocketAddress group) {
@@ -44,7 +49,10 @@ final class MulticastGroups {
         if (membership == MulticastMembership.FULL) {
             return RdmaCm.joinMulticast(errno, id, address.address(), context);
         }
-        MemorySegment attributes = RdmaCmJoinMcAttrEx.write(arena, address, membership.value());
+        MemorySegment attributes = arena.allocate(RdmaCmJoinMcAttrEx.LAYOUT);
+        attributes.set(CStruct.U32, RdmaCmJoinMcAttrEx.COMP_MASK, ADDRESS_AND_FLAGS);
+        attributes.set(CStruct.U32, RdmaCmJoinMcAttrEx.JOIN_FLAGS, membership.value());
+        attributes.set(CStruct.PTR, RdmaCmJoinMcAttrEx.ADDR, address.address());
         return RdmaCm.joinMulticastEx(errno, id, attributes.address(), context);
     }
 

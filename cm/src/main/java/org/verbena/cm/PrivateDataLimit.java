@@ -5,6 +5,7 @@ import org.verbena.cm.ffm.RdmaCmId;
 import org.verbena.cm.ffm.Sockaddr;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.device.TransportType;
+import org.verbena.verbs.ffm.CStruct;
 
 /**
  * The limits of private data in messages of the connection manager. Beyond them the kernel only reports EINVAL.
@@ -53,12 +54,12 @@ enum PrivateDataLimit {
 
     /** Refuses what does not fit, for an id with a device. Under its channel's lock. */
     void check(MemorySegment id, boolean datagram, int lengthBytes) {
-        Context device = Cm.deviceAt(RdmaCmId.verbs(id));
+        Context device = Cm.deviceAt(id.get(CStruct.PTR, RdmaCmId.VERBS));
         check(
                 lengthBytes,
                 device != null && device.device().transportType() == TransportType.IWARP,
                 datagram,
-                Sockaddr.family(RdmaCmId.localAddress(id)) == Sockaddr.AF_IB);
+                Sockaddr.family(Sockaddr.local(id)) == Sockaddr.AF_IB);
     }
 
     /** Refuses what does not fit. */

@@ -10,6 +10,7 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.device.DriverFamily;
+import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Siw;
 
@@ -31,7 +32,7 @@ final class QueuePairs {
             QueuePairOptions options,
             @Nullable QueuePairExtension extension,
             Runnable destroyer) {
-        if (domain.context().nativeAddress() != RdmaCmId.verbs(id)) {
+        if (domain.context().nativeAddress() != id.get(CStruct.PTR, RdmaCmId.VERBS)) {
             throw new IllegalArgumentException(
                     domain + " is not on the id's own context; allocate it on CmId.device()");
         }
@@ -52,7 +53,7 @@ final class QueuePairs {
             }
             try {
                 QueuePairOptions granted = options.granted(attributes);
-                long made = RdmaCmId.qp(id);
+                long made = id.get(CStruct.PTR, RdmaCmId.QP);
                 return extension == null
                         ? QueuePair.wrap(domain, made, granted, destroyer)
                         : QueuePair.wrap(domain, made, options, granted, extension, destroyer);

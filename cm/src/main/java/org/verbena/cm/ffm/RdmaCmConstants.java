@@ -18,5 +18,10 @@ public final class RdmaCmConstants {
     public static final int RDMA_CM_JOIN_MC_ATTR_ADDRESS = 1;
     public static final int RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS = 2;
 
+    public static final int RAI_PASSIVE = 0x1;
+    public static final int RAI_NUMERICHOST = 0x2;
+    public static final int RAI_NOROUTE = 0x4;
+    public static final int RAI_FAMILY = 0x8;
+
     private RdmaCmConstants() {}
 }

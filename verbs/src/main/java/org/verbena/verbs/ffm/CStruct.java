@@ -7,6 +7,7 @@ import java.lang.foreign.SequenceLayout;
 import java.lang.foreign.StructLayout;
 import java.lang.foreign.UnionLayout;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -24,6 +25,9 @@ public final class CStruct {
     public static final ValueLayout.OfInt I32 = ValueLayout.JAVA_INT;
     public static final ValueLayout.OfInt ENUM = ValueLayout.JAVA_INT;
     public static final ValueLayout.OfLong U64 = ValueLayout.JAVA_LONG;
+    public static final ValueLayout.OfShort BE16 = U16.withOrder(ByteOrder.BIG_ENDIAN);
+    public static final ValueLayout.OfInt BE32 = U32.withOrder(ByteOrder.BIG_ENDIAN);
+    public static final ValueLayout.OfLong BE64 = U64.withOrder(ByteOrder.BIG_ENDIAN);
     public static final ValueLayout.OfLong SIZE = ValueLayout.JAVA_LONG;
     public static final ValueLayout.OfLong PTR = ValueLayout.JAVA_LONG;
 

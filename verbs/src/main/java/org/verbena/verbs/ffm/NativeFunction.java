@@ -9,12 +9,15 @@ import java.lang.invoke.MethodHandle;
 public final class NativeFunction {
     private final NativeLibrary library;
     private final String name;
+    private final int since;
     private final MemorySegment address;
     private final LazyHandle handle;
 
-    NativeFunction(NativeLibrary library, String name, FunctionDescriptor descriptor, Linker.Option... options) {
+    NativeFunction(
+            NativeLibrary library, String name, int since, FunctionDescriptor descriptor, Linker.Option... options) {
         this.library = library;
         this.name = name;
+        this.since = since;
         this.address = library.find(name).orElse(MemorySegment.NULL);
         this.handle = new LazyHandle(descriptor, options);
     }
@@ -36,7 +39,7 @@ public final class NativeFunction {
      */
     public MethodHandle handle() {
         if (library.unavailabilityCause() != null) {
-            throw library.lacks(name);
+            throw library.lacks(name, since);
         }
         return handle.get();
     }
@@ -49,7 +52,7 @@ public final class NativeFunction {
      */
     public MemorySegment address() {
         if (address.address() == 0) {
-            throw library.lacks(name);
+            throw library.lacks(name, since);
         }
         return address;
     }

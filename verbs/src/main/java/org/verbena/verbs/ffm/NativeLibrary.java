@@ -103,21 +103,26 @@ public final class NativeLibrary {
      * A function that may be missing.
      *
      * @param name as exported
+     * @param since the first rdma-core that has it, 0 if all have
      * @param descriptor its C prototype
      * @param options such as {@link Errno#CAPTURE}
      * @return the function; calling one that is missing throws {@link UnsupportedOperationException} with its name
      */
-    public NativeFunction functionOrThrower(String name, FunctionDescriptor descriptor, Linker.Option... options) {
-        return new NativeFunction(this, name, descriptor, options);
+    public NativeFunction functionOrThrower(
+            String name, int since, FunctionDescriptor descriptor, Linker.Option... options) {
+        return new NativeFunction(this, name, since, descriptor, options);
     }
 
     /** Why a function cannot be called. */
-    UnsupportedOperationException lacks(String name) {
+    UnsupportedOperationException lacks(String name, int since) {
         Throwable cause = unavailabilityCause;
-        return new UnsupportedOperationException(
-                cause == null
-                        ? soname + " has no function " + name + ": it came with a later rdma-core; install a newer one"
-                        : name + " cannot be called: " + cause.getMessage());
+        if (cause != null) {
+            return new UnsupportedOperationException(name + " cannot be called: " + cause.getMessage());
+        }
+        return new UnsupportedOperationException(soname + " has no function " + name
+                + (since == 0
+                        ? ", which every rdma-core has: it is another library"
+                        : ": it came with rdma-core " + since + "; install that or a newer one"));
     }
 
     /**

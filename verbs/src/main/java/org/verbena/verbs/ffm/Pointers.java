@@ -83,6 +83,17 @@ public final class Pointers {
     }
 
     /**
+     * Copies memory.
+     *
+     * @param address where it is, or 0
+     * @param lengthBytes how much
+     * @return what is there; nothing for 0
+     */
+    public static byte[] copy(long address, long lengthBytes) {
+        return address == 0 ? new byte[0] : view(address, lengthBytes).toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    /**
      * Converts between network and host order, either way.
      *
      * @param value in one of them
