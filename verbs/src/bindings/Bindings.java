@@ -30,16 +30,18 @@ import java.util.stream.Stream;
  * list CLASS: what it is            a class with the layouts of all structs before it
  * functions CLASS LIBRARY: ...      a class with functions that a library exports; LIBRARY is a constant of Java
  * pointers CLASS: ...               a class with functions that are called through a pointer, their first argument
- *   [WORD ...] PROTOTYPE              in C. Words: errno (captured), lazy (a pointer that is linked when it is first
- *                                     used), critical; "since N", the first rdma-core whose library has it; "as NAME"
- *                                     if Java's name is not C's without its prefix
+ *   [WORD ...] PROTOTYPE              in C. Words: errno (captured), negated (a failure is returned as the errno below
+ *                                     zero), critical; "since N", the first rdma-core whose library has it; "as NAME"
+ *                                     if Java's name is not C's without its prefix. The handle of a function is linked
+ *                                     when it is first called, unless it is eager; that of a pointer at once, unless
+ *                                     it is lazy. What is linked at once is a constant for Java's compiler
  * </pre>
  *
  * A line that begins with {@code #} is a comment, one that ends with a backslash goes on in the next.
  */
 final class Bindings {
     private static final Pattern PROTOTYPE = Pattern.compile("(.*?)(\\w+)\\((.*)\\);");
-    private static final Pattern WORD = Pattern.compile("(errno|lazy|critical|since \\d+|as \\w+) ");
+    private static final Pattern WORD = Pattern.compile("(errno|negated|critical|eager|lazy|since \\d+|as \\w+) ");
     private static final Pattern PARAMETER = Pattern.compile("(.*?)(\\w+)(\\[\\d*])?");
     private static final Pattern MEMBER = Pattern.compile("(\\w+) (\\w+)(?:\\[(\\d+)])?");
     private static final Pattern PREFIX = Pattern.compile("^_?(?:ibv|rdma)_");
@@ -51,13 +53,13 @@ final class Bindings {
     private static final Map<String, String[]> TYPES = new LinkedHashMap<>();
 
     static {
-        for (String type : List.of("int", "unsigned int", "uint32_t", "__be32")) {
+        for (String type : List.of("int", "unsigned int", "uint32_t", "__be32", "mode_t", "socklen_t")) {
             TYPES.put(type, new String[] {"U32", "int"});
         }
         for (String type : List.of("uint16_t", "__be16")) {
             TYPES.put(type, new String[] {"U16", "short"});
         }
-        for (String type : List.of("uint64_t", "__be64", "off_t")) {
+        for (String type : List.of("uint64_t", "__be64", "off_t", "nfds_t")) {
             TYPES.put(type, new String[] {"U64", "long"});
         }
         TYPES.put("uint8_t", new String[] {"U8", "byte"});
@@ -68,24 +70,32 @@ final class Bindings {
 
     private final List<String> lines;
     private final Path folder;
-    private final Set<Path> written = new HashSet<>();
+    private final Set<Path> written;
     private final List<String> structs = new ArrayList<>();
     private String name = "";
     private String header = "";
     private int next;
 
-    private Bindings(Path table, Path folder) throws IOException {
+    private Bindings(Path table, Path folder, Set<Path> written) throws IOException {
         String text = Files.readString(table).replace("\\\n", " ");
         this.lines = text.lines()
                 .filter(line -> !line.isBlank() && !line.startsWith("#"))
                 .toList();
         this.folder = folder;
+        this.written = written;
     }
 
     public static void main(String[] arguments) throws IOException {
+        Path folder = Path.of(arguments[1]);
+        Set<Path> written = new HashSet<>();
         try (DirectoryStream<Path> tables = Files.newDirectoryStream(Path.of(arguments[0]), "*.txt")) {
             for (Path table : tables) {
-                new Bindings(table, Path.of(arguments[1])).write();
+                new Bindings(table, folder, written).write();
+            }
+        }
+        try (Stream<Path> found = Files.walk(folder)) {
+            for (Path stale : found.filter(file -> Files.isRegularFile(file) && !written.contains(file)).toList()) {
+                Files.delete(stale);
             }
         }
     }
@@ -103,11 +113,6 @@ final class Bindings {
                 case "functions" -> functions(words[1], words[2].split(":")[0], document);
                 case "pointers" -> functions(words[1], null, document);
                 default -> throw new IllegalArgumentException(line);
-            }
-        }
-        try (Stream<Path> found = Files.list(folder())) {
-            for (Path stale : found.filter(file -> !written.contains(file)).toList()) {
-                Files.delete(stale);
             }
         }
     }
@@ -225,13 +230,22 @@ final class Bindings {
         if (!isVoid) {
             layouts.add("CStruct." + returned[0]);
         }
-        if (words.containsKey("errno")) {
+        boolean isNegated = words.containsKey("negated");
+        boolean hasErrno = isNegated || words.containsKey("errno");
+        String options = (hasErrno ? ", Errno.CAPTURE" : "")
+                + (words.containsKey("critical") ? ", Linker.Option.critical(false)" : "");
+        if (hasErrno) {
             parameters.add("MemorySegment errno");
             values.add("errno");
         }
         if (!c.group(3).isBlank() && !c.group(3).equals("void")) {
+            int fixed = 0;
             for (String parameter : c.group(3).split(",")) {
-                Matcher named = PARAMETER.matcher(parameter.strip());
+                if (parameter.strip().startsWith("...")) {
+                    options += ", Linker.Option.firstVariadicArg(" + fixed + ")";
+                }
+                fixed++;
+                Matcher named = PARAMETER.matcher(parameter.replace("...", "").strip());
                 if (!named.matches()) {
                     throw new IllegalArgumentException(line);
                 }
@@ -244,51 +258,55 @@ final class Bindings {
         String method = words.getOrDefault("as", camel(PREFIX.matcher(c.group(2)).replaceFirst("")));
         String constant = method.replaceAll("([a-z0-9])([A-Z])", "$1_$2").toUpperCase(Locale.ROOT);
         String descriptor = "FunctionDescriptor." + (isVoid ? "ofVoid(" : "of(") + String.join(", ", layouts) + ")"
-                + (words.containsKey("errno") ? ", Errno.CAPTURE" : "")
-                + (words.containsKey("critical") ? ", Linker.Option.critical(false)" : "");
-        String since = words.get("since");
-        boolean isLazy = words.containsKey("lazy");
-        String handle;
-        if (library != null) {
-            java.append("    private static final NativeFunction ")
-                    .append(constant)
-                    .append(" = ")
-                    .append(library)
-                    .append(".functionOrThrower(\n            \"")
-                    .append(c.group(2))
-                    .append("\", ")
-                    .append(since == null ? "0" : since)
-                    .append(", ")
-                    .append(descriptor)
-                    .append(");\n\n");
-            handle = constant + ".handle()";
-            values.addFirst(constant + ".address()");
-        } else {
-            java.append("    private static final ")
-                    .append(isLazy ? "LazyHandle " : "MethodHandle ")
-                    .append(constant)
-                    .append(" =\n            ")
-                    .append(isLazy ? "new LazyHandle(" : "NativeLibrary.functionPointer(")
-                    .append(descriptor)
-                    .append(");\n\n");
-            handle = constant + (isLazy ? ".get()" : "");
-            values.addFirst("function");
+                + options;
+        String since = words.getOrDefault("since", "0");
+        String type;
+        String made;
+        String handle = constant;
+        if (library == null) {
+            boolean isLazy = words.containsKey("lazy");
+            type = isLazy ? "LazyHandle" : "MethodHandle";
+            made = isLazy ? "new LazyHandle(" : "NativeLibrary.functionPointer(";
+            handle += isLazy ? ".get()" : "";
             parameters.addFirst("MemorySegment function");
+            values.addFirst("function");
+        } else if (words.containsKey("eager")) {
+            type = "MethodHandle";
+            made = library + ".required(\"" + c.group(2) + "\", ";
+        } else {
+            type = "NativeFunction";
+            made = library + ".functionOrThrower(\"" + c.group(2) + "\", " + since + ", ";
+            handle += ".handle()";
+            values.addFirst(constant + ".address()");
         }
-        java.append(comment("    ", "{@code " + prototype + "}" + (since == null ? "" : ", of rdma-core " + since)))
-                .append("    public static ")
-                .append(returned[1])
-                .append(' ')
-                .append(method)
-                .append('(')
-                .append(String.join(", ", parameters))
-                .append(") {\n        try {\n            ")
-                .append(isVoid ? "" : "return (" + returned[1] + ") ")
-                .append(handle)
-                .append(".invokeExact(")
-                .append(String.join(", ", values))
-                .append(");\n        } catch (Throwable thrown) {\n")
-                .append("            throw NativeLibrary.unexpected(thrown);\n        }\n    }\n\n");
+        String call = handle + ".invokeExact(" + String.join(", ", values) + ")";
+        if (!isVoid) {
+            call = "(" + returned[1] + ") " + call;
+            call = isNegated ? "return Errno.negated(" + call + ", errno)" : "return " + call;
+        }
+        String document = "{@code " + prototype + "}" + (since.equals("0") ? "" : ", of rdma-core " + since);
+        java.append("""
+                    private static final %s %s =
+                            %s%s);
+
+                %s    public static %s %s(%s) {
+                        try {
+                            %s;
+                        } catch (Throwable thrown) {
+                            throw NativeLibrary.unexpected(thrown);
+                        }
+                    }
+
+                """.formatted(
+                        type,
+                        constant,
+                        made,
+                        descriptor,
+                        comment("    ", document),
+                        returned[1],
+                        method,
+                        String.join(", ", parameters),
+                        call));
     }
 
     private static String[] type(String c) {

@@ -14,7 +14,7 @@ import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
-import org.verbena.verbs.ffm.Pthreads;
+import org.verbena.verbs.ffm.Posix;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.internal.Seam;
@@ -128,8 +128,8 @@ public final class ReceiveWorkQueue extends PacketObject {
         // Providers leave these to the header's inline, and acknowledging events uses them.
         struct.set(CStruct.PTR, IbvWq.WQ_CONTEXT, 0);
         struct.set(CStruct.U32, IbvWq.EVENTS_COMPLETED, 0);
-        Pthreads.initializeMutex(wq + IbvWq.MUTEX);
-        Pthreads.initializeCondition(wq + IbvWq.COND);
+        check("pthread_mutex_init", "ibv_wq.mutex", Posix.pthreadMutexInit(wq + IbvWq.MUTEX, 0));
+        check("pthread_cond_init", "ibv_wq.cond", Posix.pthreadCondInit(wq + IbvWq.COND, 0));
         long post = struct.get(CStruct.PTR, IbvWq.POST_RECV);
         if (post == 0) {
             throw unsupported("ibv_post_wq_recv", context);

@@ -100,6 +100,17 @@ public final class Errno {
     }
 
     /**
+     * The result of a call that returns -1 and sets errno if it fails.
+     *
+     * @param result what it returned
+     * @param capture the segment that was given to it
+     * @return what it returned, or errno as a negative number
+     */
+    public static int negated(int result, MemorySegment capture) {
+        return result < 0 ? -get(capture) : result;
+    }
+
+    /**
      * What a value is called.
      *
      * @param errno a value

@@ -1,17 +1,12 @@
 package org.verbena.verbs.ffm;
 
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
-import java.lang.foreign.StructLayout;
-import java.lang.invoke.MethodHandle;
 
 /**
- * The system calls on file descriptors that C libraries open, or take. This module's and cm's only binding of them. A
- * call that fails returns its errno as a negative number. Source: open(2), close(2), fcntl(2), poll(2)
+ * The system calls on file descriptors that C libraries open, or take. A call that fails returns its errno as a
+ * negative number. Source: open(2), close(2), fcntl(2), poll(2)
  */
-@SuppressWarnings("restricted") // binds functions of the C library
 public final class FileDescriptors {
     public static final int F_GETFL = 3;
     public static final int F_SETFL = 4;
@@ -23,41 +18,7 @@ public final class FileDescriptors {
     public static final int O_CLOEXEC = 0x80000;
     public static final short POLLIN = 1;
 
-    /** {@code struct pollfd} */
-    public static final StructLayout POLLFD = CStruct.struct(
-            "pollfd", CStruct.I32.withName("fd"), CStruct.U16.withName("events"), CStruct.U16.withName("revents"));
-
-    private static final long FD = CStruct.offset(POLLFD, "fd");
-    private static final long EVENTS = CStruct.offset(POLLFD, "events");
-    private static final long REVENTS = CStruct.offset(POLLFD, "revents");
-
-    /** {@code int fcntl(int fd, int op, ... int arg)} */
-    private static final MethodHandle FCNTL = bind(
-            "fcntl",
-            FunctionDescriptor.of(CStruct.I32, CStruct.I32, CStruct.I32, CStruct.I32),
-            Linker.Option.firstVariadicArg(2),
-            Errno.CAPTURE);
-
-    /** {@code int poll(struct pollfd *fds, nfds_t nfds, int timeout)} */
-    private static final MethodHandle POLL =
-            bind("poll", FunctionDescriptor.of(CStruct.I32, CStruct.PTR, CStruct.U64, CStruct.I32), Errno.CAPTURE);
-
-    /** {@code int open(const char *pathname, int flags, ... mode_t mode)} */
-    private static final MethodHandle OPEN = bind(
-            "open",
-            FunctionDescriptor.of(CStruct.I32, CStruct.PTR, CStruct.I32, CStruct.I32),
-            Linker.Option.firstVariadicArg(2),
-            Errno.CAPTURE);
-
-    /** {@code int close(int fd)} */
-    private static final MethodHandle CLOSE = bind("close", FunctionDescriptor.of(CStruct.I32, CStruct.I32));
-
     private FileDescriptors() {}
-
-    private static MethodHandle bind(String name, FunctionDescriptor descriptor, Linker.Option... options) {
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(linker.defaultLookup().findOrThrow(name), descriptor, options);
-    }
 
     /**
      * Opens a file for reading, and makes an empty one if there is none.
@@ -68,12 +29,7 @@ public final class FileDescriptors {
      * @return a descriptor for {@link #close}, or a negative errno
      */
     public static int openOrCreate(MemorySegment errno, MemorySegment path, int mode) {
-        try {
-            int opened = (int) OPEN.invokeExact(errno, path.address(), O_CREAT | O_CLOEXEC, mode);
-            return opened < 0 ? -Errno.get(errno) : opened;
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
+        return Posix.open(errno, path.address(), O_CREAT | O_CLOEXEC, mode);
     }
 
     /**
@@ -83,11 +39,7 @@ public final class FileDescriptors {
      * @param descriptor an open descriptor
      */
     public static void close(int descriptor) {
-        try {
-            int ignored = (int) CLOSE.invokeExact(descriptor);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
+        Posix.close(descriptor);
     }
 
     /**
@@ -98,10 +50,10 @@ public final class FileDescriptors {
      * @return an array of {@code struct pollfd}
      */
     public static MemorySegment newPollfds(SegmentAllocator allocator, int... descriptors) {
-        MemorySegment pollfds = allocator.allocate(POLLFD, descriptors.length);
+        MemorySegment pollfds = allocator.allocate(Pollfd.LAYOUT, descriptors.length);
         for (int i = 0; i < descriptors.length; i++) {
-            pollfds.set(CStruct.I32, i * POLLFD.byteSize() + FD, descriptors[i]);
-            pollfds.set(CStruct.U16, i * POLLFD.byteSize() + EVENTS, POLLIN);
+            pollfds.set(CStruct.I32, i * Pollfd.SIZE + Pollfd.FD, descriptors[i]);
+            pollfds.set(CStruct.U16, i * Pollfd.SIZE + Pollfd.EVENTS, POLLIN);
         }
         return pollfds;
     }
@@ -115,13 +67,7 @@ public final class FileDescriptors {
      * @return how many are ready, 0 if none became ready in time, or a negative errno
      */
     public static int poll(MemorySegment errno, MemorySegment pollfds, int timeoutMillis) {
-        try {
-            int ready = (int)
-                    POLL.invokeExact(errno, pollfds.address(), pollfds.byteSize() / POLLFD.byteSize(), timeoutMillis);
-            return ready < 0 ? -Errno.get(errno) : ready;
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
+        return Posix.poll(errno, pollfds.address(), pollfds.byteSize() / Pollfd.SIZE, timeoutMillis);
     }
 
     /**
@@ -132,7 +78,7 @@ public final class FileDescriptors {
      * @return true if it is readable or broken
      */
     public static boolean isReady(MemorySegment pollfds, int index) {
-        return pollfds.get(CStruct.U16, index * POLLFD.byteSize() + REVENTS) != 0;
+        return pollfds.get(CStruct.U16, index * Pollfd.SIZE + Pollfd.REVENTS) != 0;
     }
 
     /**
@@ -144,19 +90,11 @@ public final class FileDescriptors {
      * @return 0, or a negative errno: the descriptor is not open
      */
     public static int setBlocking(MemorySegment errno, int descriptor, boolean blocking) {
-        int flags = fcntl(errno, descriptor, F_GETFL, 0);
+        int flags = Posix.fcntl(errno, descriptor, F_GETFL, 0);
         if (flags < 0) {
             return flags;
         }
-        return Math.min(0, fcntl(errno, descriptor, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK));
-    }
-
-    private static int fcntl(MemorySegment errno, int descriptor, int operation, int argument) {
-        try {
-            int result = (int) FCNTL.invokeExact(errno, descriptor, operation, argument);
-            return result < 0 ? -Errno.get(errno) : result;
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
+        int wanted = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+        return Math.min(0, Posix.fcntl(errno, descriptor, F_SETFL, wanted));
     }
 }

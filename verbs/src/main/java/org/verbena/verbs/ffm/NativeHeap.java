@@ -1,9 +1,6 @@
 package org.verbena.verbs.ffm;
 
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Memory of C's heap, for objects that come and go with connections: closing a shared arena stops every thread of the
@@ -12,20 +9,8 @@ import java.lang.invoke.MethodHandle;
  *
  * <p>Source: aligned_alloc(3), free(3)
  */
-@SuppressWarnings("restricted") // binds functions of the C library
 public final class NativeHeap {
     private static final long CACHE_LINE_BYTES = 64;
-
-    /** {@code void *aligned_alloc(size_t alignment, size_t size)} */
-    private static final MethodHandle ALIGNED_ALLOC = Linker.nativeLinker()
-            .downcallHandle(
-                    Linker.nativeLinker().defaultLookup().findOrThrow("aligned_alloc"),
-                    FunctionDescriptor.of(CStruct.PTR, CStruct.U64, CStruct.U64));
-
-    /** {@code void free(void *ptr)} */
-    private static final MethodHandle FREE = Linker.nativeLinker()
-            .downcallHandle(
-                    Linker.nativeLinker().defaultLookup().findOrThrow("free"), FunctionDescriptor.ofVoid(CStruct.PTR));
 
     private NativeHeap() {}
 
@@ -38,12 +23,7 @@ public final class NativeHeap {
      */
     public static MemorySegment allocate(long bytes) {
         long rounded = (bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
-        long address;
-        try {
-            address = (long) ALIGNED_ALLOC.invokeExact(CACHE_LINE_BYTES, rounded);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
+        long address = Posix.alignedAlloc(CACHE_LINE_BYTES, rounded);
         if (address == 0) {
             throw new OutOfMemoryError("aligned_alloc(64, " + rounded + ") of the C library has no memory left");
         }
@@ -56,10 +36,6 @@ public final class NativeHeap {
      * @param memory from {@link #allocate}; once
      */
     public static void free(MemorySegment memory) {
-        try {
-            FREE.invokeExact(memory.address());
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
+        Posix.free(memory.address());
     }
 }

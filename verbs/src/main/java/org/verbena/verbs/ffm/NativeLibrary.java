@@ -17,6 +17,9 @@ import org.jspecify.annotations.Nullable;
 public final class NativeLibrary {
     private static final Linker LINKER = Linker.nativeLinker();
 
+    /** The C library that the JVM itself is linked with. */
+    public static final NativeLibrary C = new NativeLibrary("the C library", LINKER.defaultLookup(), null);
+
     private final String soname;
     private final @Nullable SymbolLookup symbols;
     private final @Nullable Throwable unavailabilityCause;
@@ -87,16 +90,17 @@ public final class NativeLibrary {
     }
 
     /**
-     * Makes a handle for a function.
+     * Links a function that every version has.
      *
      * @param name as exported
      * @param descriptor its C prototype
      * @param options such as {@link Errno#CAPTURE}
-     * @return null if the library, or this function in it, is missing
+     * @return the handle
+     * @throws UnsatisfiedLinkError the library, or this function in it, is missing
      */
-    public @Nullable MethodHandle function(String name, FunctionDescriptor descriptor, Linker.Option... options) {
-        MemorySegment address = find(name).orElse(null);
-        return address == null ? null : LINKER.downcallHandle(address, descriptor, options);
+    public MethodHandle required(String name, FunctionDescriptor descriptor, Linker.Option... options) {
+        MemorySegment address = find(name).orElseThrow(() -> new UnsatisfiedLinkError(soname + " has no " + name));
+        return LINKER.downcallHandle(address, descriptor, options);
     }
 
     /**
@@ -121,7 +125,7 @@ public final class NativeLibrary {
         }
         return new UnsupportedOperationException(soname + " has no function " + name
                 + (since == 0
-                        ? ", which every rdma-core has: it is another library"
+                        ? ": it is another library"
                         : ": it came with rdma-core " + since + "; install that or a newer one"));
     }
 

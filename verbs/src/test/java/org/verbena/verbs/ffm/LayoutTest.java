@@ -22,7 +22,7 @@ class LayoutTest {
         CProbe.assumeHeaders("poll.h");
         Map<String, Long> bound = new LinkedHashMap<>();
         Map<String, String> expressions = new LinkedHashMap<>();
-        Layouts.describe(FileDescriptors.POLLFD, bound, expressions);
+        Layouts.describe(Pollfd.LAYOUT, bound, expressions);
         bound.put("F_GETFL", (long) FileDescriptors.F_GETFL);
         bound.put("F_SETFL", (long) FileDescriptors.F_SETFL);
         bound.put("O_NONBLOCK", (long) FileDescriptors.O_NONBLOCK);

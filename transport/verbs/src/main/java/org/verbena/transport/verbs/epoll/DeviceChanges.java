@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import org.verbena.transport.verbs.ffm.Libc;
+import org.verbena.transport.verbs.ffm.LibcLibrary;
 import org.verbena.verbs.ffm.Errno;
 
 /**
@@ -24,7 +25,7 @@ public final class DeviceChanges implements AutoCloseable {
     private static final int KERNEL_GROUP = 1;
 
     /** {@code struct sockaddr_nl}: family, padding, port, groups. */
-    private static final long ADDRESS_BYTES = 12;
+    private static final int ADDRESS_BYTES = 12;
 
     private static final long ADDRESS_GROUPS = 8;
 
@@ -51,16 +52,16 @@ public final class DeviceChanges implements AutoCloseable {
             int made = Libc.socket(errno, AF_NETLINK, SOCK_RAW | NON_BLOCKING | CLOSE_ON_EXEC, KOBJECT_UEVENT);
             if (made < 0) {
                 arena.close();
-                throw Libc.failure("socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT)", -made);
+                throw LibcLibrary.failure("socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT)", -made);
             }
             MemorySegment address = call.allocate(ADDRESS_BYTES, Integer.BYTES);
             address.set(ValueLayout.JAVA_SHORT, 0, (short) AF_NETLINK);
             address.set(ValueLayout.JAVA_INT, ADDRESS_GROUPS, KERNEL_GROUP);
-            int bound = Libc.bind(errno, made, address);
+            int bound = Libc.bind(errno, made, address.address(), ADDRESS_BYTES);
             if (bound < 0) {
                 Libc.close(made);
                 arena.close();
-                throw Libc.failure("bind(NETLINK_KOBJECT_UEVENT)", -bound);
+                throw LibcLibrary.failure("bind(NETLINK_KOBJECT_UEVENT)", -bound);
             }
             fd = made;
         }
@@ -83,7 +84,7 @@ public final class DeviceChanges implements AutoCloseable {
     public boolean takeRemovals() {
         boolean any = false;
         long bytes;
-        while ((bytes = Libc.read(fd, message, MAX_MESSAGE_BYTES)) > 0) {
+        while ((bytes = Libc.read(fd, message.address(), MAX_MESSAGE_BYTES)) > 0) {
             String text =
                     new String(message.asSlice(0, bytes).toArray(ValueLayout.JAVA_BYTE), StandardCharsets.ISO_8859_1);
             any |= text.startsWith(REMOVAL) && text.contains(VERBS);

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.verbs.ffm.Libc;
+import org.verbena.transport.verbs.ffm.LibcLibrary;
 import org.verbena.verbs.ffm.Errno;
 
 /**
@@ -47,7 +48,7 @@ public final class Epoll implements AutoCloseable {
     private final MemorySegment events;
     private final int maxEvents;
     private final int fd;
-    private boolean hasPwait2 = true;
+    private boolean hasPwait2 = LibcLibrary.HAS_EPOLL_PWAIT2;
     private boolean closed;
 
     /**
@@ -62,7 +63,7 @@ public final class Epoll implements AutoCloseable {
         int result = Libc.epollCreate1(capture, CLOSE_ON_EXEC);
         if (result < 0) {
             arena.close();
-            throw Libc.failure("epoll_create1(EPOLL_CLOEXEC)", -result);
+            throw LibcLibrary.failure("epoll_create1(EPOLL_CLOEXEC)", -result);
         }
         fd = result;
     }
@@ -73,7 +74,7 @@ public final class Epoll implements AutoCloseable {
      * @return null where there is
      */
     public static @Nullable Throwable unavailabilityCause() {
-        return Libc.unavailabilityCause();
+        return LibcLibrary.LIBRARY.unavailabilityCause();
     }
 
     /**
@@ -86,9 +87,9 @@ public final class Epoll implements AutoCloseable {
     public void add(int descriptor, int interest, long data) {
         control.set(ValueLayout.JAVA_INT, 0, interest);
         control.set(ValueLayout.JAVA_LONG_UNALIGNED, DATA_OFFSET, data);
-        int result = Libc.epollCtl(capture, fd, ADD, descriptor, control);
+        int result = Libc.epollCtl(capture, fd, ADD, descriptor, control.address());
         if (result < 0) {
-            throw Libc.failure("epoll_ctl(EPOLL_CTL_ADD, descriptor " + descriptor + ")", -result);
+            throw LibcLibrary.failure("epoll_ctl(EPOLL_CTL_ADD, descriptor " + descriptor + ")", -result);
         }
     }
 
@@ -98,9 +99,9 @@ public final class Epoll implements AutoCloseable {
      * @param descriptor what is watched
      */
     public void remove(int descriptor) {
-        int result = Libc.epollCtl(capture, fd, REMOVE, descriptor, control);
+        int result = Libc.epollCtl(capture, fd, REMOVE, descriptor, control.address());
         if (result < 0) {
-            throw Libc.failure("epoll_ctl(EPOLL_CTL_DEL, descriptor " + descriptor + ")", -result);
+            throw LibcLibrary.failure("epoll_ctl(EPOLL_CTL_DEL, descriptor " + descriptor + ")", -result);
         }
     }
 
@@ -117,7 +118,7 @@ public final class Epoll implements AutoCloseable {
             return 0;
         }
         if (count < 0) {
-            throw Libc.failure("epoll_wait(descriptor " + fd + ")", -count);
+            throw LibcLibrary.failure("epoll_wait(descriptor " + fd + ")", -count);
         }
         return count;
     }
@@ -130,11 +131,12 @@ public final class Epoll implements AutoCloseable {
         if (hasPwait2) {
             timeout.set(ValueLayout.JAVA_LONG, 0, bounded / NANOS_PER_SECOND);
             timeout.set(ValueLayout.JAVA_LONG, 8, bounded % NANOS_PER_SECOND);
-            int count = Libc.epollPwait2(fd, events, maxEvents, timeout);
+            int count = Libc.epollPwait2(fd, events.address(), maxEvents, timeout.address(), 0);
             if (count >= 0) {
                 return count;
             }
-            count = Libc.epollPwait2Errno(capture, fd, events, maxEvents, timeout.fill((byte) 0));
+            timeout.fill((byte) 0);
+            count = Libc.epollPwait2Errno(capture, fd, events.address(), maxEvents, timeout.address(), 0);
             if (count != -Errno.ENOSYS) {
                 return count;
             }
@@ -146,8 +148,8 @@ public final class Epoll implements AutoCloseable {
 
     /** Waits without the errno. When that fails, it only looks, with the errno: after a signal that shows no error. */
     private int awaitMillis(int timeoutMillis) {
-        int count = Libc.epollWait(fd, events, maxEvents, timeoutMillis);
-        return count >= 0 ? count : Libc.epollWaitErrno(capture, fd, events, maxEvents, 0);
+        int count = Libc.epollWait(fd, events.address(), maxEvents, timeoutMillis);
+        return count >= 0 ? count : Libc.epollWaitErrno(capture, fd, events.address(), maxEvents, 0);
     }
 
     /** Behaves as on a kernel without epoll_pwait2. */

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.verbena.transport.verbs.ffm.Libc;
+import org.verbena.transport.verbs.ffm.LibcLibrary;
 import org.verbena.verbs.ffm.Errno;
 
 /**
@@ -28,11 +29,11 @@ public final class EventDescriptor implements AutoCloseable {
      */
     public EventDescriptor() {
         try (Arena call = Arena.ofConfined()) {
-            fd = Libc.eventFd(Errno.newCapture(call), 0, CLOSE_ON_EXEC | NON_BLOCKING);
+            fd = Libc.eventfd(Errno.newCapture(call), 0, CLOSE_ON_EXEC | NON_BLOCKING);
         }
         if (fd < 0) {
             arena.close();
-            throw Libc.failure("eventfd(EFD_CLOEXEC | EFD_NONBLOCK)", -fd);
+            throw LibcLibrary.failure("eventfd(EFD_CLOEXEC | EFD_NONBLOCK)", -fd);
         }
     }
 
@@ -55,7 +56,7 @@ public final class EventDescriptor implements AutoCloseable {
     public synchronized void signal() {
         // Under the monitor: between close(2) and here the number could have become somebody else's descriptor.
         if (!closed) {
-            Libc.write(fd, ONE, 8);
+            Libc.write(fd, ONE.address(), Long.BYTES);
         }
     }
 
@@ -65,7 +66,7 @@ public final class EventDescriptor implements AutoCloseable {
      * @return whether it was signalled
      */
     public boolean drain() {
-        return Libc.read(fd, counter, 8) == 8;
+        return Libc.read(fd, counter.address(), Long.BYTES) == Long.BYTES;
     }
 
     /** Idempotent. */
