@@ -272,10 +272,10 @@ final class Bindings {
             values.addFirst("function");
         } else if (words.containsKey("eager")) {
             type = "MethodHandle";
-            made = library + ".required(\"" + c.group(2) + "\", ";
+            made = library + ".required(\"" + c.group(2) + "\",";
         } else {
             type = "NativeFunction";
-            made = library + ".functionOrThrower(\"" + c.group(2) + "\", " + since + ", ";
+            made = library + ".functionOrThrower(\"" + c.group(2) + "\", " + since + ",";
             handle += ".handle()";
             values.addFirst(constant + ".address()");
         }
@@ -287,7 +287,8 @@ final class Bindings {
         String document = "{@code " + prototype + "}" + (since.equals("0") ? "" : ", of rdma-core " + since);
         java.append("""
                     private static final %s %s =
-                            %s%s);
+                            %s
+                                    %s);
 
                 %s    public static %s %s(%s) {
                         try {

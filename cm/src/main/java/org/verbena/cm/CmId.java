@@ -705,7 +705,8 @@ public final class CmId implements AutoCloseable {
      * @return from 1; 0 before there is a device
      */
     public int portNumber() {
-        return Objects.requireNonNull(locked(() -> Byte.toUnsignedInt(requireOpen().get(CStruct.U8, RdmaCmId.PORT_NUM))));
+        return Objects.requireNonNull(
+                locked(() -> Byte.toUnsignedInt(requireOpen().get(CStruct.U8, RdmaCmId.PORT_NUM))));
     }
 
     /**
