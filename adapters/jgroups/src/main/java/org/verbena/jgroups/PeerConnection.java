@@ -48,6 +48,8 @@ import org.verbena.transport.ConnectionException;
  *                +--------------------------------------------------------------------------+
  * accepted: the same, and CONNECTED when the peer's hello has come
  * }</pre>
+ *
+ * <p>What waits in one that another replaces goes to that one, and so does what is still sent by it.
  */
 final class PeerConnection extends Connection {
     /** What a message that waits takes beside its bytes: a buffer object and a node of the queue. */
@@ -86,6 +88,9 @@ final class PeerConnection extends Connection {
     private volatile boolean heard;
 
     private volatile boolean closing;
+
+    /** The connection that has replaced this one; null while none has. Written under the lock of the peer. */
+    private volatile @Nullable PeerConnection successor;
 
     /** What waits is not sent any more. */
     private volatile boolean cut;
@@ -183,22 +188,45 @@ final class PeerConnection extends Connection {
         send(bytes, 0, bytes.length);
     }
 
-    /** Copies the bytes, which JGroups uses again, into memory that is sent from. Drops them if there is no room. */
+    /**
+     * Copies the bytes, which JGroups uses again, into memory that is sent from. Drops them if there is no room.
+     * JGroups may have looked this connection up before another one took its place: then that one sends them.
+     */
     @Override
     public void send(byte[] bytes, int offset, int length) {
-        if (isClosed()) {
-            return;
+        PeerConnection next = successor();
+        if (next == null && !isClosed()) {
+            if (tryEnqueue(bytes, offset, length)) {
+                return;
+            }
+            next = successor();
+            if (next == null) {
+                drop();
+            }
         }
+        if (next != null) {
+            next.send(bytes, offset, length);
+        }
+    }
+
+    /** The one to use in place of this one; null for this one, or if it is closed and there is no other. */
+    private @Nullable PeerConnection successor() {
+        PeerConnection next = successor;
+        Address peer = peer_addr;
+        return next == null && peer != null && isClosed() ? owner.openTo(peer) : next;
+    }
+
+    private boolean tryEnqueue(byte[] bytes, int offset, int length) {
         long cost = cost(length);
         if (!tryReserve(cost) && !awaitRoom(cost)) {
-            drop();
-            return;
+            return false;
         }
         Channel to = channel;
         ByteBufAllocator memory = to == null ? ByteBufAllocator.DEFAULT : to.alloc();
         waiting.add(memory.buffer(length, Math.max(1, length)).writeBytes(bytes, offset, length));
         updateLastAccessed();
         flush();
+        return true;
     }
 
     private static long cost(int length) {
@@ -272,14 +300,15 @@ final class PeerConnection extends Connection {
 
     @Override
     public void flush() {
-        Channel to = channel; // read after the message was added: see begin0
-        if (gone) {
-            discard();
-        } else if (to != null && writing.compareAndSet(false, true)) {
+        Channel to = channel; // read after the message was added, as are the others: see begin0, end and replaceBy
+        if (gone || successor != null) {
+            handOver();
+        }
+        if (!gone && to != null && writing.compareAndSet(false, true)) {
             try {
                 to.eventLoop().execute(write);
             } catch (RejectedExecutionException ended) {
-                discard(); // the loop has closed the channel
+                handOver(); // the loop has closed the channel
             } catch (Throwable failure) {
                 writing.set(false); // the next message tries again
                 throw failure;
@@ -332,15 +361,38 @@ final class PeerConnection extends Connection {
 
     private void end() {
         gone = true;
-        discard();
+        handOver();
         signalRoom();
     }
 
-    /** Any thread, and several at once. */
-    private void discard() {
-        for (ByteBuf message = waiting.poll(); message != null; message = waiting.poll()) {
-            waitingBytes.addAndGet(-cost(message.readableBytes()));
-            message.release();
+    /** Another one is about to take its place, and gets what waits before anybody finds it there. */
+    void replaceBy(PeerConnection next) {
+        successor = next;
+        handOver();
+    }
+
+    /** What waits here goes behind what waits in this one's place; without one it is dropped. Any thread. */
+    private void handOver() {
+        PeerConnection next = cut ? null : successor();
+        room.lock(); // several threads at once would change the order
+        try {
+            for (ByteBuf message = waiting.poll(); message != null; message = waiting.poll()) {
+                long cost = cost(message.readableBytes());
+                waitingBytes.addAndGet(-cost);
+                if (next != null && next.tryReserve(cost)) {
+                    next.waiting.add(message);
+                    continue;
+                }
+                message.release();
+                if (next != null) {
+                    next.drop();
+                }
+            }
+        } finally {
+            room.unlock();
+        }
+        if (next != null) {
+            next.flush();
         }
     }
 
@@ -356,8 +408,10 @@ final class PeerConnection extends Connection {
     private void write0() {
         writing.set(false);
         Channel to = Objects.requireNonNull(channel);
+        if (closed || successor != null) {
+            handOver();
+        }
         if (closed) {
-            discard();
             return;
         }
         boolean last = closing;
@@ -431,7 +485,9 @@ final class PeerConnection extends Connection {
 
         @Override
         public void channelActive(ChannelHandlerContext context) throws IOException {
-            if (madeHere) {
+            if (madeHere && closing && waiting.isEmpty()) { // a hello would replace what has replaced this one
+                context.close();
+            } else if (madeHere) {
                 context.write(hello(context.alloc()));
                 begin0(context.channel());
             } else {

@@ -198,6 +198,20 @@ final class PeerServer extends BaseServer {
         return from == null ? bootstrap.connect(address) : bootstrap.connect(address, from);
     }
 
+    /** As in JGroups, and what waits in the one that was there goes to the new one. */
+    @Override
+    public void replaceConnection(Address peer, Connection connection) {
+        if (conns.get(peer) instanceof PeerConnection present && present != connection) {
+            present.replaceBy((PeerConnection) connection);
+        }
+        super.replaceConnection(peer, connection);
+    }
+
+    /** The connection with a peer; null if there is none that is open. Any thread. */
+    @Nullable PeerConnection openTo(Address peer) {
+        return conns.get(peer) instanceof PeerConnection present && !present.isClosed() ? present : null;
+    }
+
     /**
      * A peer has connected. It does so only if it knows of no connection with this end, so its own takes the place of
      * the one that is here; unless both connect at once. Then the one that the higher address makes stays, as with

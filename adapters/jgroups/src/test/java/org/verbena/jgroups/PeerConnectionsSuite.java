@@ -7,10 +7,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufOutputStream;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.SimpleChannelInboundHandler;
 import java.io.DataInput;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -32,6 +34,7 @@ import org.jgroups.blocks.cs.ConnectionListener;
 import org.jgroups.blocks.cs.Receiver;
 import org.jgroups.stack.IpAddress;
 import org.jgroups.util.DefaultThreadFactory;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -358,13 +361,121 @@ abstract class PeerConnectionsSuite {
                 .hasCauseInstanceOf(ConnectionException.class);
     }
 
+    /** Connects as a member of that port, of which it says no more. */
+    private static Channel member(RdmaEventLoopGroup loops, PeerServer to, int port, Inbox inbox) throws Exception {
+        Channel channel = stranger(loops, to, inbox).connect().sync().channel();
+        channel.writeAndFlush(hello(port));
+        return channel;
+    }
+
+    private static Connection awaitOther(PeerServer at, IpAddress peer, @Nullable Connection than) {
+        return Patience.untilThere("the peer has connected", () -> {
+            Connection present = at.openTo(peer);
+            return present == than ? null : present;
+        });
+    }
+
+    private static void sendBy(Connection connection, String message) throws Exception {
+        byte[] bytes = bytes(message);
+        connection.send(bytes, 0, bytes.length);
+    }
+
+    /** JGroups looks a connection up and then sends by it, and meanwhile another one may have taken its place. */
+    @Test
+    void whatIsSentByAConnectionThatWasReplacedGoesByTheOneInItsPlace() throws Exception {
+        PeerServer one = started(new Inbox());
+        IpAddress peer = new IpAddress(InetAddress.getLoopbackAddress(), 1);
+        List<Inbox> inboxes = List.of(new Inbox(), new Inbox(), new Inbox());
+        List<Connection> connections = new ArrayList<>();
+        Connection last = null;
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 1)) {
+            for (Inbox inbox : inboxes) {
+                member(loops, one, 1, inbox);
+                last = awaitOther(one, peer, last);
+                connections.add(last);
+            }
+            for (int i = 0; i < 10; i++) {
+                for (Connection each : connections) {
+                    sendBy(each, "message " + i);
+                }
+                for (Connection each : connections) {
+                    assertThat(inboxes.getLast().take()).as("%s", each).isEqualTo("message " + i);
+                }
+            }
+        }
+        assertThat(one.droppedMessages()).isZero();
+    }
+
+    /** What is sent while the loop has no turn waits in the connection. */
+    @Test
+    void whatWaitsInAConnectionThatIsReplacedGoesByTheOneInItsPlaceInOrder() throws Exception {
+        PeerServer one = started(new Inbox());
+        IpAddress peer = new IpAddress(InetAddress.getLoopbackAddress(), 1);
+        Inbox atOld = new Inbox();
+        Inbox atNew = new Inbox();
+        CountDownLatch goOn = new CountDownLatch(1);
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 1)) {
+            member(loops, one, 1, atOld);
+            Connection held = awaitOther(one, peer, null);
+            member(loops, one, 2, atNew);
+            Connection next = awaitOther(one, new IpAddress(InetAddress.getLoopbackAddress(), 2), null);
+            one.loops.next().execute(() -> Patience.until("the test lets it go on", () -> goOn.getCount() == 0));
+            for (int i = 0; i < 3; i++) {
+                sendBy(held, "message " + i);
+            }
+            one.replaceConnection(peer, next);
+            sendBy(held, "message 3");
+            goOn.countDown();
+            for (int i = 0; i < 4; i++) {
+                assertThat(atNew.take()).isEqualTo("message " + i);
+            }
+            assertThat(atOld.messages).isEmpty();
+        }
+        assertThat(one.droppedMessages()).isZero();
+    }
+
+    /** The peer connects as well, while this end's attempt has no answer. */
+    @Test
+    void whatWaitsForAConnectionGoesByThatOfThePeer() throws Exception {
+        PeerServer some = server(new Inbox(), 0, 0);
+        PeerServer more = server(new Inbox(), 0, 0); // none accepts anything yet
+        boolean inOrder = some.localAddress().compareTo(more.localAddress()) < 0;
+        PeerServer one = inOrder ? some : more; // of both that connect the one of the higher address stays
+        IpAddress other = (IpAddress) (inOrder ? more : some).localAddress();
+        one.start();
+        for (int i = 0; i < 10; i++) {
+            byte[] message = bytes("message " + i);
+            one.send(other, message, 0, message.length);
+        }
+        Connection pending = awaitOther(one, other, null);
+        assertThat(pending.isConnectionPending()).isTrue();
+        Inbox atPeer = new Inbox();
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 1)) {
+            member(loops, one, other.getPort(), atPeer);
+            awaitOther(one, other, pending);
+            sendBy(pending, "message 10");
+            for (int i = 0; i <= 10; i++) {
+                assertThat(atPeer.take()).isEqualTo("message " + i);
+            }
+        }
+        assertThat(one.droppedMessages()).isZero();
+    }
+
     private static Bootstrap stranger(RdmaEventLoopGroup loops, PeerServer to) {
+        return stranger(loops, to, new Inbox());
+    }
+
+    private static Bootstrap stranger(RdmaEventLoopGroup loops, PeerServer to, Inbox inbox) {
         return new Bootstrap()
                 .group(loops)
                 .channel(RdmaChannel.class)
-                .handler(new ChannelInitializer<>() {
+                .handler(new SimpleChannelInboundHandler<ByteBuf>() {
                     @Override
-                    protected void initChannel(Channel channel) {}
+                    protected void channelRead0(ChannelHandlerContext context, ByteBuf message) {
+                        if (message.isReadable()) { // else its sender closes
+                            inbox.messages.add(ByteBufUtil.getBytes(message));
+                        }
+                    }
                 })
                 .remoteAddress(new InetSocketAddress(
                         InetAddress.getLoopbackAddress(), ((IpAddress) to.localAddress()).getPort()));
