@@ -33,7 +33,7 @@ class KilledMemberTest {
             try (Member member =
                     Member.join(Member.Place.of(arguments[0], HOST, ports), Integer.parseInt(arguments[1]))) {
                 while (true) {
-                    Message message = member.take();
+                    Message message = member.awaitNext();
                     if (message.getDest() == null) {
                         member.channel().send(new BytesMessage(message.getSrc(), message.<byte[]>getPayload()));
                     }

@@ -155,6 +155,11 @@ public final class Member implements Receiver, AutoCloseable {
         return Patience.take("a message at " + channel.getName(), received);
     }
 
+    /** As {@link #take}, for a process that another one ends: however long that one needs for the next. */
+    Message awaitNext() throws InterruptedException {
+        return received.take();
+    }
+
     boolean hasMessages() {
         return !received.isEmpty();
     }
