@@ -9,7 +9,9 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -19,6 +21,7 @@ import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.api.client.ClientState;
+import org.verbena.api.client.RequestOptions;
 import org.verbena.api.client.Target;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.RequestFailure;
@@ -31,6 +34,11 @@ class ClientsInTestTimeTest extends InTestTime {
     private static final Duration AT_ONCE = Duration.ofMillis(51);
 
     private static final int MANY = 200;
+
+    private static final Duration HEDGE = Duration.ofMillis(20);
+
+    private static final RequestOptions HEDGED =
+            RequestOptions.DEFAULTS.withIdempotent(true).withHedgeAfter(HEDGE);
 
     private void awaitOutage(RdmaClient client) {
         faults.refuse(true);
@@ -179,6 +187,118 @@ class ClientsInTestTimeTest extends InTestTime {
             time.settle();
             // Five in a row, and those before the first reply of the other: until then nothing is usual.
             assertThat(failures(client, MANY, Duration.ofMillis(50))).isBetween(5, 25);
+        }
+    }
+
+    /** A server that answers nothing while it hangs, and counts what it is asked. */
+    private RdmaServer hanging(AtomicBoolean hangs, AtomicInteger asked) {
+        MessageHandler handler = MessageHandler.ofBytes((exchange, message) -> {
+            asked.incrementAndGet();
+            if (!hangs.get()) {
+                exchange.reply(message);
+            }
+        });
+        return RdmaServer.builder().group(loops).bind("127.0.0.1", 0, handler);
+    }
+
+    /** Sends requests until a server gets none of them. */
+    private void awaitEjection(RdmaClient client, AtomicInteger asked) {
+        time.settle();
+        failures(client, MANY, Duration.ofMillis(50));
+        asked.set(0);
+        failures(client, MANY, Duration.ZERO);
+        assertThat(asked).as("requests of a server that is ejected").hasValue(0);
+    }
+
+    @Test
+    void whereNoOtherServerIsLeftOneThatIsEjectedIsUsed() {
+        AtomicBoolean hangs = new AtomicBoolean(true);
+        AtomicInteger asked = new AtomicInteger();
+        try (RdmaServer other = hanging(hangs, asked);
+                RdmaClient client = client().target(both(other)).connect()) {
+            awaitEjection(client, asked);
+            hangs.set(false);
+            faults.refuse(true);
+            faults.drop();
+            time.settle();
+            assertThat(failures(client, 20, Duration.ZERO)).isZero();
+            assertThat(asked).hasValue(20);
+            faults.refuse(false);
+            time.advance(AT_ONCE);
+            assertThat(failures(client, 20, Duration.ZERO)).isZero();
+            assertThat(asked).as("its ejection is not over").hasValue(20);
+        }
+    }
+
+    /** That one keeps its connection, and is no reason to let the others wait. */
+    @Test
+    void whenAllButAnEjectedServerAreLostTheOthersAreTriedAtOnce() {
+        AtomicInteger asked = new AtomicInteger();
+        try (RdmaServer other = hanging(new AtomicBoolean(true), asked);
+                RdmaServer third = bind(0);
+                Faults away = Faults.at(third.port())) {
+            away.refuse(true);
+            List<InetSocketAddress> all = Stream.of(server, other, third)
+                    .map(each -> new InetSocketAddress("127.0.0.1", each.port()))
+                    .toList();
+            try (RdmaClient client = client().target(Target.of(all)).connect()) {
+                time.advance(OUTAGE);
+                awaitEjection(client, asked);
+                away.refuse(false);
+                faults.refuse(true);
+                faults.drop();
+                time.advance(AT_ONCE);
+                assertThat(failures(client, 20, Duration.ZERO)).isZero();
+            }
+        }
+    }
+
+    @Test
+    void aServerForWhichHedgesAnswerIsEjected() {
+        AtomicInteger asked = new AtomicInteger();
+        try (RdmaServer other = hanging(new AtomicBoolean(true), asked);
+                RdmaClient client = client().target(both(other)).connect()) {
+            time.settle();
+            for (int i = 0; i < MANY; i++) {
+                CompletableFuture<byte[]> reply = client.request(ASKED, HEDGED);
+                time.settle();
+                if (!reply.isDone()) {
+                    time.advance(HEDGE);
+                }
+                assertThat(reply).isCompleted();
+            }
+            assertThat(asked).hasValue(5); // in a row, which is what ejects it
+        }
+    }
+
+    /** The first attempt is answered after all: that says nothing against the server of the second one. */
+    @Test
+    void aHedgeThatWasNotNeededCostsItsServerNothing() {
+        AtomicInteger asked = new AtomicInteger();
+        MessageHandler counting = MessageHandler.ofBytes((exchange, message) -> {
+            asked.incrementAndGet();
+            if (message.length > ASKED.length) {
+                held.add(exchange);
+            } else {
+                exchange.reply(message);
+            }
+        });
+        try (RdmaServer other = RdmaServer.builder().group(loops).bind("127.0.0.1", 0, counting);
+                RdmaClient client = client().target(both(other)).connect()) {
+            time.settle();
+            for (int i = 0; i < 10; i++) { // as many hedges as a client has at first; one key: all at one server
+                CompletableFuture<byte[]> reply = client.request("hold".getBytes(UTF_8), HEDGED.withKey("key"));
+                time.settle();
+                time.advance(HEDGE);
+                assertThat(held).as("attempts").hasSize(2);
+                held.remove().reply(ASKED);
+                held.clear();
+                time.settle();
+                assertThat(reply).isCompleted();
+            }
+            asked.set(0);
+            assertThat(failures(client, MANY, Duration.ZERO)).isZero();
+            assertThat(asked.get()).as("half of them").isBetween(MANY / 5, MANY * 4 / 5);
         }
     }
 

@@ -174,6 +174,9 @@ public final class Links implements LinkOwner {
     private long lostNanos;
     private long readyNanos;
 
+    /** Whether a connection answered when the connections changed the last time. */
+    private boolean answered;
+
     /** When the lack of a connection was logged the last time; 0 for never. */
     private long warnedNanos;
 
@@ -669,6 +672,8 @@ public final class Links implements LinkOwner {
         List<Link> used = all0();
         // Those that do not answer are left out, unless there are no others.
         boolean all = used.stream().noneMatch(Link::isGood0);
+        boolean lastLost = all && answered;
+        answered = !all;
         List<Messenger> up = new ArrayList<>(used.size());
         List<SocketAddress> servers = new ArrayList<>(used.size());
         for (Link link : used) {
@@ -686,6 +691,10 @@ public final class Links implements LinkOwner {
         }
         waiting.publish0(() -> ready = next);
         useless.forEach(Link::retire0);
+        if ((lastLost || (up.isEmpty() && state == ClientState.READY))
+                && control.nanoTime() - readyNanos >= STEADY_NANOS) {
+            hurry0(options.backoff().leastNanos(), true);
+        }
         if (!up.isEmpty()) {
             failing = false;
             state0(ClientState.READY);
@@ -694,9 +703,6 @@ public final class Links implements LinkOwner {
             stopFirstLimit0();
             writable0();
             return;
-        }
-        if (state == ClientState.READY && control.nanoTime() - readyNanos >= STEADY_NANOS) {
-            hurry0(options.backoff().leastNanos(), true);
         }
         down0();
         backOff0(false);
@@ -853,6 +859,7 @@ public final class Links implements LinkOwner {
     private void rest0() {
         List<Link> all = all0();
         idle = true;
+        answered = false;
         failing = false;
         untried = 0;
         links.clear();
