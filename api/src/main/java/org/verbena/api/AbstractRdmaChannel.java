@@ -731,8 +731,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             }
             if (state == State.ACTIVE) {
                 state = State.CLOSING;
-                if (lingerSeconds > 0) {
-                    limitLinger0(lingerSeconds);
+                if (lingerSeconds > 0 && !tryLimitLinger0(lingerSeconds)) {
+                    closeNow(null);
+                    return;
                 }
                 outboundBridge.end(open, open::close); // onInactive comes back
                 if (outboundBridge.isEnding()) {
@@ -744,9 +745,15 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             }
         }
 
-        private void limitLinger0(int seconds) {
-            Future<?> limit = eventLoop().schedule(() -> closeNow(null), seconds, TimeUnit.SECONDS);
-            closeFuture().addListener(closed -> limit.cancel(false));
+        private boolean tryLimitLinger0(int seconds) {
+            try {
+                Future<?> limit = eventLoop().schedule(() -> closeNow(null), seconds, TimeUnit.SECONDS);
+                closeFuture().addListener(closed -> limit.cancel(false));
+                return true;
+            } catch (Throwable refused) { // without a limit its peer could keep it
+                pipeline().fireExceptionCaught(refused);
+                return false;
+            }
         }
 
         @Override

@@ -2,10 +2,16 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Ticker;
+import java.lang.StackWalker.StackFrame;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -13,9 +19,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
@@ -50,6 +58,7 @@ class RefusedThreadsTest {
         private final int refused;
         final AtomicInteger asked = new AtomicInteger();
         final AtomicBoolean failsRequest = new AtomicBoolean();
+        final AtomicBoolean failsClose = new AtomicBoolean();
 
         RefusingClock(int refused) {
             this.refused = refused;
@@ -63,21 +72,44 @@ class RefusedThreadsTest {
 
         @Override
         public long nanoTime() {
-            if (failsRequest.get() && isInRequests() && failsRequest.compareAndSet(true, false)) {
-                throw new OutOfMemoryError("for a test");
-            }
+            failIf(failsRequest, frame -> frame.getClassName().startsWith(Requests.class.getName()));
             return inner.nanoTime();
         }
 
-        private static boolean isInRequests() {
-            return StackWalker.getInstance()
-                    .walk(frames ->
-                            frames.anyMatch(frame -> frame.getClassName().startsWith(Requests.class.getName())));
+        private static void failIf(AtomicBoolean once, Predicate<StackFrame> within) {
+            if (once.get()
+                    && StackWalker.getInstance().walk(frames -> frames.anyMatch(within))
+                    && once.compareAndSet(true, false)) {
+                throw new OutOfMemoryError("for a test");
+            }
         }
 
+        private static boolean isCloseOfChannel(StackFrame frame) {
+            return frame.getMethodName().equals("close")
+                    && frame.getClassName().startsWith(AbstractRdmaChannel.class.getName());
+        }
+
+        /** What a loop reads to schedule a task. */
         @Override
         public Ticker ticker() {
-            return inner.ticker();
+            Ticker system = inner.ticker();
+            return new Ticker() {
+                @Override
+                public long initialNanoTime() {
+                    return system.initialNanoTime();
+                }
+
+                @Override
+                public long nanoTime() {
+                    failIf(failsClose, RefusingClock::isCloseOfChannel);
+                    return system.nanoTime();
+                }
+
+                @Override
+                public void sleep(long delay, TimeUnit unit) throws InterruptedException {
+                    system.sleep(delay, unit);
+                }
+            };
         }
 
         /** {@inheritDoc} So a client's steps run on threads of this clock, too. */
@@ -229,6 +261,41 @@ class RefusedThreadsTest {
                 assertThat(message.refCnt()).isZero();
                 assertThat(Patience.await("the next", client.request(ASKED))).isEqualTo(ASKED);
             }
+        }
+    }
+
+    /** Nothing else would end it while its peer reads nothing. */
+    @Test
+    void aChannelThatGetsNoTimerForItsCloseClosesAtOnce() throws Exception {
+        RefusingClock clock = new RefusingClock(Integer.MAX_VALUE);
+        ChannelInitializer<Channel> nothing = new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel channel) {}
+        };
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(new RefusingProvider(clock), 1)) {
+            Channel server = new ServerBootstrap()
+                    .group(loops)
+                    .channel(RdmaServerSocketChannel.class)
+                    .childOption(ChannelOption.AUTO_READ, false)
+                    .childHandler(nothing)
+                    .bind("127.0.0.1", 0)
+                    .sync()
+                    .channel();
+            Channel channel = new Bootstrap()
+                    .group(loops)
+                    .channel(RdmaSocketChannel.class)
+                    .option(ChannelOption.SO_LINGER, 600)
+                    .handler(nothing)
+                    .connect(server.localAddress())
+                    .sync()
+                    .channel();
+            while (channel.isWritable()) {
+                channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[100_000]));
+            }
+            clock.failsClose.set(true);
+            channel.close();
+            Patience.await("its end", channel.closeFuture());
+            assertThat(clock.failsClose).as("a timer was refused").isFalse();
         }
     }
 

@@ -464,7 +464,12 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         closing.add(promise);
         if (closing.size() == 1) {
             destinations.close(new ClosedChannelException());
-            eventLoop().schedule(() -> finishClosing0(netty), CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+            try {
+                eventLoop().schedule(() -> finishClosing0(netty), CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+            } catch (Throwable refused) { // no later close would wait for a time either
+                pipeline().fireExceptionCaught(refused);
+                finishClosing0(netty);
+            }
         }
     }
 

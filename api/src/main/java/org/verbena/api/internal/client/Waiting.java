@@ -150,15 +150,19 @@ final class Waiting {
         }
         crowded = true;
         if (!looking) {
-            looking = true;
-            control.schedule(this::look0, LOOK_NANOS);
+            lookLater0();
         }
     }
 
+    private void lookLater0() {
+        control.schedule(this::look0, LOOK_NANOS);
+        looking = true; // last: it may be refused
+    }
+
     private void look0() {
-        looking = !crowd.isEmpty();
-        if (looking) {
-            control.schedule(this::look0, LOOK_NANOS);
+        looking = false;
+        if (!crowd.isEmpty()) {
+            lookLater0();
             goOnInCrowd0();
         }
     }

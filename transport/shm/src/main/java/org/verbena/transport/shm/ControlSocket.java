@@ -139,7 +139,13 @@ final class ControlSocket extends LoopSocket {
         if (unsent == null || loop().isShuttingDown()) {
             closeNow();
         } else if (lastMoment == null) {
-            lastMoment = loop().schedule(this::closeNow, LAST_WORDS_MILLIS, TimeUnit.MILLISECONDS);
+            try {
+                lastMoment = loop().schedule(this::closeNow, LAST_WORDS_MILLIS, TimeUnit.MILLISECONDS);
+            } catch (Throwable refused) { // without a limit its peer could keep it
+                LOG.debug("{} closes at once", this, refused);
+                closeNow();
+                return;
+            }
             // It is read as well: the peer may take the loop for woken by what it has written here.
             await(NioIoOps.READ_AND_WRITE);
         }

@@ -303,7 +303,7 @@ final class SoftSocket extends LoopSocket {
 
         void begin() {
             owner = this;
-            if (loop().isShuttingDown()) {
+            if (loop().isShuttingDown() || !tryLimit()) {
                 RingStream now = ring;
                 if (now != null) {
                     now.settle();
@@ -312,10 +312,20 @@ final class SoftSocket extends LoopSocket {
                 closeNow();
                 return;
             }
-            limit = loop().schedule(SoftSocket.this::closeNow, LINGER_MILLIS, TimeUnit.MILLISECONDS);
             send();
             if (!isClosed()) {
                 onReadable();
+            }
+        }
+
+        /** Without a limit its peer could keep the socket. */
+        private boolean tryLimit() {
+            try {
+                limit = loop().schedule(SoftSocket.this::closeNow, LINGER_MILLIS, TimeUnit.MILLISECONDS);
+                return true;
+            } catch (Throwable refused) {
+                LOG.debug("{} closes at once", SoftSocket.this, refused);
+                return false;
             }
         }
 

@@ -6,9 +6,11 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SingleThreadIoEventLoop;
+import io.netty.util.concurrent.ScheduledFuture;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -24,8 +26,9 @@ import org.verbena.transport.spi.RecordingListenerHandler;
 @Timeout(240)
 class RefusedTurnTest {
     private final AtomicBoolean refuses = new AtomicBoolean();
+    private final AtomicBoolean refusesLater = new AtomicBoolean();
 
-    /** With a loop that refuses the next task when a test says so. */
+    /** With a loop that refuses the next task, or the next for later, when a test says so. */
     private MultiThreadIoEventLoopGroup group(SoftProvider provider) {
         return new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS)) {
             @Override
@@ -38,6 +41,14 @@ class RefusedTurnTest {
                         }
                         super.execute(task);
                     }
+
+                    @Override
+                    public ScheduledFuture<?> schedule(Runnable task, long delay, TimeUnit unit) {
+                        if (refusesLater.compareAndSet(true, false)) {
+                            throw new OutOfMemoryError("no memory for a task");
+                        }
+                        return super.schedule(task, delay, unit);
+                    }
                 };
             }
         };
@@ -45,6 +56,16 @@ class RefusedTurnTest {
 
     @Test
     void aConnectionEndsThoughItsTurnWasRefused() {
+        endWith(refuses);
+    }
+
+    /** Its socket has no time for its last words, and closes at once. */
+    @Test
+    void aConnectionEndsThoughItsTimeLimitWasRefused() {
+        endWith(refusesLater);
+    }
+
+    private void endWith(AtomicBoolean refusing) {
         SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS);
         try (MultiThreadIoEventLoopGroup group = group(provider)) {
             IoEventLoop loop = group.next();
@@ -64,12 +85,12 @@ class RefusedTurnTest {
             client.awaitConnected();
             server.awaitConnected();
             loop.execute(() -> {
-                refuses.set(true);
+                refusing.set(true);
                 connected.disconnect();
             });
             client.awaitDisconnected();
             server.awaitDisconnected();
-            assertThat(refuses).as("a task was refused").isFalse();
+            assertThat(refusing).as("a task was refused").isFalse();
             listener.close();
         }
     }
