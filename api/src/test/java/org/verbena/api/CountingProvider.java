@@ -2,6 +2,7 @@ package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.IoEventLoop;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -10,9 +11,11 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -39,8 +42,62 @@ final class CountingProvider extends DelegatingProvider {
     /** What was registered for the peers of a server. */
     final List<RegisteredMemory> ofServers = new CopyOnWriteArrayList<>();
 
+    /** While it is set, the devices register no memory, if they {@linkplain #mayRefuse may}. */
+    volatile boolean refusesMemory;
+
+    /** Those that may refuse, which have pools of their own. */
+    private @Nullable ConcurrentMap<MemoryDomain, MemoryDomain> domains;
+
     CountingProvider(RdmaProvider inner) {
         super(inner);
+    }
+
+    /** Before it is used. */
+    CountingProvider mayRefuse() {
+        domains = new ConcurrentHashMap<>();
+        return this;
+    }
+
+    private final class RefusingDomain implements MemoryDomain {
+        private final MemoryDomain inner;
+
+        RefusingDomain(MemoryDomain inner) {
+            this.inner = inner;
+        }
+
+        private void refuseIfSo() {
+            if (refusesMemory) {
+                throw new RegisteredMemoryExhaustedException("none for a test");
+            }
+        }
+
+        @Override
+        public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+            refuseIfSo();
+            return inner.register(segment, access);
+        }
+
+        @Override
+        public RegisteredMemory registerForOperation(
+                MemorySegment segment, RegisteredMemory within, Set<Access> access) {
+            refuseIfSo();
+            return inner.registerForOperation(segment, within, access);
+        }
+
+        @Override
+        public MemorySegment allocate(Arena arena, long lengthBytes, Set<Access> access) {
+            return inner.allocate(arena, lengthBytes, access);
+        }
+
+        @Override
+        public long registeredBytes() {
+            return inner.registeredBytes();
+        }
+
+        @Override
+        public void whenLost(Runnable listener) {
+            inner.whenLost(listener);
+        }
     }
 
     /** A stretch of memory, and what named it. */
@@ -193,7 +250,9 @@ final class CountingProvider extends DelegatingProvider {
 
         @Override
         public MemoryDomain memoryDomain() {
-            return inner.memoryDomain();
+            return domains == null
+                    ? inner.memoryDomain()
+                    : domains.computeIfAbsent(inner.memoryDomain(), RefusingDomain::new);
         }
 
         @Override

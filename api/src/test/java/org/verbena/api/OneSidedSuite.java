@@ -29,10 +29,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.RemoteMemory;
+import org.verbena.transport.buffer.RdmaByteBufAllocator;
+import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.buffer.RegisteredByteBuf;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
 
 /** Reads, writes and atomics on the peer's memory. */
@@ -230,6 +235,49 @@ public abstract class OneSidedSuite extends ApiSuite {
         for (int i = 0; i < 300; i++) {
             assertThat(done("adding", adds.get(i)).getNow()).isEqualTo(i);
         }
+    }
+
+    /** The pool has no block left for it, and the device registers no more: that atomic fails, and nothing else. */
+    @Test
+    void anAtomicFailsForWhoseResultThereIsNoMemory() throws Exception {
+        if (!client.capabilities().atomics()) {
+            return;
+        }
+        CountingProvider device =
+                new CountingProvider(ProviderChoice.choose(provider(), null).provider()).mayRefuse();
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(
+                new ProviderChoice(device, "refuses"), 1, null, CompletionLoopOptions.DEFAULTS)) {
+            RdmaChannel adding = connect(bootstrap().clone(loops).option(RdmaChannelOption.READ_DEPTH, 4), server);
+            RegisteredMemory counters = server.next().memory().register(table, Access.REMOTE_ATOMIC);
+            RemoteMemory at = RemoteMemory.decode(counters.remote().encode());
+            device.refusesMemory = true;
+            List<ByteBuf> all = done("taking the pool", adding.eventLoop().submit(() -> takePool(adding)))
+                    .getNow();
+            table.set(ValueLayout.JAVA_LONG, 0, 40);
+            assertThat(failure("adding", adding.fetchAndAdd(at, 0, 2)))
+                    .isInstanceOf(RegisteredMemoryExhaustedException.class);
+            assertThat(table.get(ValueLayout.JAVA_LONG, 0)).isEqualTo(40);
+            assertThat(adding.isActive()).isTrue();
+            device.refusesMemory = false;
+            assertThat(done("adding", adding.fetchAndAdd(at, 0, 2)).getNow()).isEqualTo(40);
+            all.forEach(ByteBuf::release);
+            done("closing", adding.close());
+            counters.close();
+        }
+    }
+
+    /** All blocks of all sizes, on the channel's loop, which keeps some for itself. */
+    private static List<ByteBuf> takePool(RdmaChannel channel) {
+        RegisteredBufferPool pool = ((RdmaByteBufAllocator) channel.alloc()).pool();
+        List<ByteBuf> all = new ArrayList<>();
+        for (int bytes = 1 << 20; bytes >= 8; ) {
+            try {
+                all.add(pool.allocate(bytes, bytes));
+            } catch (RegisteredMemoryExhaustedException none) {
+                bytes /= 2;
+            }
+        }
+        return all;
     }
 
     @Test

@@ -28,8 +28,9 @@ class DatagramDestinationsTest {
     private static final InetSocketAddress SERVER = new InetSocketAddress("10.0.0.1", 7471);
 
     /** A look-up. */
-    private static final class Destination implements DatagramDestination {
-        private @Nullable DatagramPeer peer;
+    static final class Destination implements DatagramDestination {
+        @Nullable DatagramPeer peer;
+
         private boolean isClosed;
 
         @Override
@@ -49,8 +50,8 @@ class DatagramDestinationsTest {
     }
 
     /** Starts look-ups, and does nothing else. */
-    private static final class LookUps implements DatagramEndpoint {
-        private final List<Destination> started = new ArrayList<>();
+    static class LookUps implements DatagramEndpoint {
+        final List<Destination> started = new ArrayList<>();
 
         private Destination started() {
             Destination destination = new Destination();

@@ -3,6 +3,8 @@ package org.verbena.transport.stat;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -10,14 +12,18 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.ClientStatistics;
 import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.spi.ChildJvm;
+import org.verbena.transport.spi.NoThreads;
 
 /** What is written is read, and nothing else is taken for it. */
 @Timeout(240)
@@ -65,6 +71,32 @@ class StatFileTest {
         assertThat(process.connections()).isEmpty();
         assertThat(process.loops()).isEmpty();
         assertThat(process.lastErrors()).isEmpty();
+    }
+
+    /** In a process of its own: it ends with 0 if all is well. */
+    @Test
+    void aProcessThatHasNoThreadForItGoesOnWithout() throws Exception {
+        assertThat(ChildJvm.run(
+                        List.of("-D" + StatFile.PROPERTY + "=true", "-Djava.io.tmpdir=" + folder),
+                        ShortOfThreads.class))
+                .contains(OutOfMemoryError.class.getName());
+    }
+
+    static final class ShortOfThreads {
+        private ShortOfThreads() {}
+
+        public static void main(String... arguments) throws IOException {
+            ((Logger) LoggerFactory.getLogger(StatFile.class)).setLevel(Level.INFO);
+            NoThreads.during(() -> {
+                if (StatFile.own() != null) {
+                    throw new AssertionError("it has figures that nobody copies");
+                }
+            });
+            StatFile.removeOwn();
+            if (Files.exists(StatDirectory.ofUser().fileOf(PID))) {
+                throw new AssertionError("it has left a file");
+            }
+        }
     }
 
     @Test

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.shm.ffm.SharedFile;
+import org.verbena.transport.spi.NoThreads;
 
 /** The files of a process, which is this one. */
 @Timeout(240)
@@ -79,6 +80,26 @@ class PeerMappingsTest {
         }
         process.release(found);
         assertThat(mappings.size()).isZero();
+    }
+
+    @Test
+    void whatAConnectionLeavesIsUnmappedAlsoWithoutAThreadForIt() throws IOException {
+        SharedFile file = SharedFile.create("verbena-unmap", BYTES, true);
+        files.add(file);
+        PeerFile found = process.find(file.descriptor(), BYTES, false);
+        assertThat(found.enter()).isNotNull();
+        found.exit();
+        assertThat(mappingsOf("verbena-unmap"))
+                .as("its own, and that of its peer")
+                .isEqualTo(2);
+        NoThreads.during(() -> process.release(List.of(found)));
+        assertThat(mappingsOf("verbena-unmap")).isEqualTo(1);
+    }
+
+    private static long mappingsOf(String name) throws IOException {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+            return lines.filter(line -> line.contains(name)).count();
+        }
     }
 
     /** Its number may have been given to another file since it was sent. */
