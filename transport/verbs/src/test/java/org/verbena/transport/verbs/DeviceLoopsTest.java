@@ -60,8 +60,7 @@ class DeviceLoopsTest {
         StubDevice.call("stub_unblock");
         Patience.await("the loops ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         handlers.forEach(RecordingEndpointHandler::assertNoViolations);
-        Patience.until("the ids are closed", () -> !StubDevice.leaks().contains("rdma_cm_id"));
-        provider.close();
+        StubDevice.close(provider);
     }
 
     private RecordingEndpointHandler handler(IoEventLoop loop) {

@@ -91,7 +91,7 @@ class DeviceRemovalTest {
         LOGGER.detachAppender(appender);
         LOGGER.setLevel(null);
         handlers.forEach(RecordingEndpointHandler::assertNoViolations);
-        provider.close();
+        StubDevice.close(provider);
     }
 
     private RecordingEndpointHandler connect(InetSocketAddress address, boolean shared) {

@@ -40,7 +40,7 @@ class HandOverTest {
     @AfterEach
     void endLoop() {
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
-        provider.close();
+        StubDevice.close(provider);
     }
 
     private static final class Throwing implements ListenerHandler {

@@ -49,7 +49,7 @@ class HandshakesTest {
         assertThat(handshakes(log)).isOne();
         log("disable");
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
-        provider.close();
+        StubDevice.close(provider);
         Files.delete(log);
     }
 

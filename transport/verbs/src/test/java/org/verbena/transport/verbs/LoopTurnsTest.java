@@ -75,7 +75,7 @@ class LoopTurnsTest {
         handler.assertNoViolations();
         region.close();
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
-        provider.close();
+        StubDevice.close(provider);
     }
 
     private void post() {

@@ -70,6 +70,6 @@ class MovedEventsTest {
         client.awaitDisconnected();
         Patience.until("the id is closed", () -> !StubDevice.leaks().contains("rdma_cm_id"));
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
-        provider.close();
+        StubDevice.close(provider);
     }
 }

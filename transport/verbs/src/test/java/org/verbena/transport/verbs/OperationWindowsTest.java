@@ -68,7 +68,7 @@ class OperationWindowsTest {
         }
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         client.assertNoViolations();
-        provider.close();
+        StubDevice.close(provider);
         Patience.until("all is given back", () -> !StubDevice.leaks().contains("ibv_m"));
     }
 

@@ -47,7 +47,7 @@ class ProcessorAffinityTest {
         if (group != null) {
             Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
             client.assertNoViolations();
-            provider.close();
+            StubDevice.close(provider);
         }
         StubDevice.become(Families.IDEAL);
     }

@@ -60,7 +60,7 @@ class SocketChannelsTest {
     @AfterEach
     void endLoop() {
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
-        provider.close();
+        StubDevice.close(provider);
     }
 
     /** Sends back what comes, of either protocol. */

@@ -31,6 +31,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.verbena.cm.Cm;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.Patience;
 
 /**
  * The two devices of {@code src/test/c/stub_rdma.c}, in the place of libibverbs, librdmacm and the C library's epoll;
@@ -219,6 +220,15 @@ final class StubDevice {
     /** What was created and not destroyed, as "ibv_mr 2 rdma_cm_id 1"; empty if there is nothing. */
     static String leaks() {
         return text("stub_leaks");
+    }
+
+    /**
+     * Closes a provider whose loops have ended. One whose queues were still in use tries to give them back half a
+     * second later, on the loops that this ends.
+     */
+    static void close(VerbsProvider provider) {
+        Patience.until("ids and queues are closed", () -> !leaks().matches(".*(rdma_cm_id|stub_channel).*"));
+        provider.close();
     }
 
     /** How often each quirk was indulged in since the last seed, in the same form. */

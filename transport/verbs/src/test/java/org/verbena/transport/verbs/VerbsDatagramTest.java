@@ -70,7 +70,7 @@ class VerbsDatagramTest {
     @AfterEach
     void endLoop() {
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
-        provider.close();
+        StubDevice.close(provider);
         assertThat(StubDevice.leaks()).doesNotContain("ibv_ah", "stub_qp", "rdma_cm_id", "stub_pd", "ibv_mr");
     }
 
