@@ -53,7 +53,7 @@ public final class Context extends VerbsObject {
     private final int completionVectors;
     private final AsyncEvents events;
 
-    /** Null until it is asked for; each thread finds the same. */
+    /** Null until a query of the device has succeeded; each thread finds the same. */
     private volatile @Nullable DriverFamily driverFamily;
 
     Context(long address, Device device, boolean owned) {
@@ -92,16 +92,25 @@ public final class Context extends VerbsObject {
     /**
      * The family of the device's driver, which has the facts that no query returns.
      *
-     * @return the family; {@link DriverFamily#OTHER} if it is not known, or the device does not answer
+     * @return the family, for good once {@link #queryDevice()} has succeeded; {@link DriverFamily#OTHER} if it is not
+     *     known, and for now if the device does not answer
      */
     public DriverFamily driverFamily() {
         DriverFamily known = driverFamily;
+        if (known != null) {
+            return known;
+        }
+        try {
+            return familyOf(queryDevice());
+        } catch (VerbsException refused) {
+            return DriverFamily.OTHER;
+        }
+    }
+
+    private DriverFamily familyOf(DeviceAttributes attributes) {
+        DriverFamily known = driverFamily;
         if (known == null) {
-            try {
-                known = DriverFamily.of(device.driverName(), queryDevice().vendorId());
-            } catch (VerbsException refused) {
-                return DriverFamily.OTHER;
-            }
+            known = DriverFamily.of(device.driverName(), attributes.vendorId());
             driverFamily = known;
         }
         return known;
@@ -137,7 +146,9 @@ public final class Context extends VerbsObject {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attr = arena.allocate(IbvDeviceAttr.LAYOUT);
             Calls.check("ibv_query_device", "", LibIbverbs.queryDevice(errno, nativeAddress(), attr.address()), errno);
-            return DeviceQueries.device(attr);
+            DeviceAttributes attributes = DeviceQueries.device(attr);
+            familyOf(attributes);
+            return attributes;
         });
     }
 

@@ -99,12 +99,16 @@ final class DeviceResources {
         }
     }
 
+    /** What it refuses for now is tried again with a connection. */
     private boolean makesWindow(ProtectionDomain domain) {
         try {
             NativeFailures.tryTwice(
                     () -> domain.allocateMemoryWindow(WindowType.TYPE_2).close());
             return true;
         } catch (NativeRdmaException refused) {
+            if (NativeFailures.isForNow(refused.errno())) {
+                return true;
+            }
             LOG.info(
                     "{} announces memory windows but makes none ({}): plain regions are used instead",
                     context.device().name(),

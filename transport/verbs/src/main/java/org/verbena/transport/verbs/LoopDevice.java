@@ -108,9 +108,13 @@ final class LoopDevice {
 
     private void makeOwnDomain() {
         try {
-            threadDomain = device.context().allocateThreadDomain();
-            ownDomain =
-                    device.context().allocateParentDomain(device.memoryDomain().protectionDomain(), threadDomain);
+            NativeFailures.tryTwice(() -> {
+                ThreadDomain made =
+                        threadDomain == null ? device.context().allocateThreadDomain() : threadDomain;
+                threadDomain = made;
+                ownDomain = device.context()
+                        .allocateParentDomain(device.memoryDomain().protectionDomain(), made);
+            });
         } catch (NativeRdmaException | UnsupportedOperationException refused) {
             LOG.debug("A loop shares its doorbell registers on {}", device.name(), refused);
             closeOwnDomain();

@@ -68,8 +68,8 @@ final class VerbsDevice {
         this.context = context;
         this.connectionLoop = connectionLoop;
         events = new DeviceEvents(this, devices);
+        attributes = context.queryDevice(); // the context knows its family from here on
         checkEnvironment(context.driverFamily(), System.getenv());
-        attributes = context.queryDevice();
         near = ProcessorAffinity.near(context.device());
         resources = new DeviceResources(context, attributes);
     }
