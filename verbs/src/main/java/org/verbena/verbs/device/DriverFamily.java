@@ -205,9 +205,10 @@ public enum DriverFamily {
 
     /**
      * Whether a chain of exactly a write and a send of 16 bytes becomes one request of the device, which reads the data
-     * of the write later, also if it was posted inline (cxgb4/qp.c, c4iw_post_send, build_rdma_write_cmpl).
+     * of the write later, also if it was posted inline, and looks neither at the fence nor at the event of the send
+     * (cxgb4/qp.c, c4iw_post_send, build_rdma_write_cmpl, post_write_cmpl).
      *
-     * @return true if an inline write has to be the last of its chain
+     * @return true if an inline write has to be the last of its chain, and a send with either flag the first
      */
     public boolean joinsWriteWithSend() {
         return this == CXGB4;

@@ -253,7 +253,7 @@ public final class WorkRequest {
      */
     public static final int INLINE = 1;
 
-    /** Starts only when all preceding reads and atomics are done. */
+    /** Starts only when all preceding reads and atomics are done. Chelsio's adapters look at that of a send only. */
     public static final int FENCE = 1 << 1;
 
     /** Wakes a peer that waits for solicited completions only. */

@@ -32,6 +32,9 @@ class SendPath {
         void onSendCompleted(long workId, WorkStatus status, int lengthBytes);
     }
 
+    /** What a library that joins a send with the write before it does not look at. */
+    private static final int LOST_IF_JOINED = WorkRequest.FENCE | WorkRequest.SOLICITED;
+
     /** Nobody waits for what has both flags: neither its poster, nor its memory. */
     private static final int NOT_AWAITED = WorkRequest.UNSIGNALLED | WorkRequest.INLINE;
 
@@ -39,8 +42,8 @@ class SendPath {
     final WorkRing<SendSlot> ring;
     final SendStaging staging;
 
-    /** An inline write is the last of its chain: see {@code DriverFamily#joinsWriteWithSend}. */
-    private boolean flushesInlineWrites;
+    /** An inline write is the last of its chain, and some sends are the first: {@code DriverFamily#joinsWriteWithSend}. */
+    private boolean joinsWrites;
 
     SendPath(int depth, Events events) {
         this.events = events;
@@ -63,7 +66,7 @@ class SendPath {
      * @param endpointGeneration and this
      */
     void prepared(SendQueue made, VerbsDevice device, boolean asks, int endpointIndex, int endpointGeneration) {
-        flushesInlineWrites = device.family().joinsWriteWithSend();
+        joinsWrites = device.family().joinsWriteWithSend();
         staging.prepared(
                 made, false, asks, device.family().flushesOnlyWhatIsNotDone(), endpointIndex, endpointGeneration);
     }
@@ -134,7 +137,8 @@ class SendPath {
      */
     boolean post(WorkRequest work, EndpointCapabilities can) {
         SendQueue queue = staging.queue();
-        if (queue.isFull() && !flush()) {
+        boolean begins = queue.isFull() || (joinsWrites && (work.flags() & LOST_IF_JOINED) != 0);
+        if (begins && !flush()) {
             return false;
         }
         SendSlot slot = ring.slot(ring.next());
@@ -151,7 +155,7 @@ class SendPath {
         }
         slot.set(work);
         ring.take();
-        if (flushesInlineWrites && inline != 0 && work.opcode() == WorkRequest.Opcode.WRITE) {
+        if (joinsWrites && inline != 0 && work.opcode() == WorkRequest.Opcode.WRITE) {
             flush(); // a refusal has been reported, and the slot comes back
         }
         return true;
