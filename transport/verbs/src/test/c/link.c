@@ -1,7 +1,7 @@
 /*
  * Part of stub_rdma.c: queue pairs of this process that reach each other, after stub_link(1). What is posted is done at once, in the order
  * in which it was posted, by the thread that posts it or, where it waits for a receive, by the one that posts that; or later, by the
- * device's own thread (stub_quirk).
+ * device's own thread (stub_quirk). What reads and atomics return is there a little later.
  *
  * Checked as adapters check it: keys, bounds and rights of regions and windows on both sides, the protection domain, lengths, and that a
  * receive is there. A refused operation ends both queue pairs. On InfiniBand and RoCE its completion says why; on iWARP a send or a write
@@ -22,6 +22,9 @@ static struct stub_qp *existing(uint32_t number)
 }
 
 static int is_iwarp(struct stub_qp *qp) { return qp->base.context->device->transport_type == IBV_TRANSPORT_IWARP; }
+
+/* On iWARP the library does not know when the kernel has connected a queue pair, and none looks. */
+static int is_before(struct stub_qp *qp, enum ibv_qp_state state) { return !is_iwarp(qp) && qp->base.state < state; }
 
 /* ---- memory ---- */
 
@@ -269,14 +272,20 @@ static void received(struct stub_qp *qp, int status)
 
 static void async(int device, int type, struct stub_qp *qp);
 
+/* It takes no more receives of its shared queue, which it says once. */
+static void last_told(struct stub_qp *qp)
+{
+	if (qp->base.srq && !qp->last_told++)
+		async(qp->base.context->device - devices, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
+}
+
 /* A queue pair ends, by what it or its peer did. */
 static void break_off(struct stub_qp *qp)
 {
 	if (qp->in_error)
 		return;
 	to_error(qp);
-	if (qp->base.srq)
-		async(qp->base.context->device - devices, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
+	last_told(qp);
 }
 
 /* The peer asks for what it may not have: its queue pair here ends with an event. */
@@ -317,7 +326,51 @@ static int deliver(struct stub_qp *qp, struct stub_qp *peer, struct stub_work *w
 	return IBV_WC_SUCCESS;
 }
 
-/* The operation at the head of a queue: what its completion says, or that it waits. */
+/* ---- answers, which come later ---- */
+
+/*
+ * Reads and atomics are answered while what was posted behind them is under way: a send without a fence takes what its memory has before.
+ * Completions keep their order.
+ */
+static void land(struct stub_qp *qp)
+{
+	while (qp->sends.head != qp->sends.begun) {
+		struct stub_work *work = &qp->sends.ring[qp->sends.head % DEPTH];
+		if (work->answer)
+			scatter(work, work->answer, work->bytes);
+		complete_first(qp, &qp->sends, qp->base.send_cq, IBV_WC_SUCCESS, 0);
+	}
+}
+
+static pthread_cond_t asked = PTHREAD_COND_INITIALIZER;
+
+static void *run_answers(void *unused)
+{
+	for (;;) {
+		LOCKED(while (!unanswered)
+			       pthread_cond_wait(&asked, &lock));
+		usleep(50);
+		LOCKED(for (int i = 0; i < MAX_QPS; i++)
+			       if (qps[i] && !qps[i]->in_error)
+				       land(qps[i]));
+	}
+	return NULL;
+}
+
+static void keep_answer(struct stub_work *work, const void *data)
+{
+	static int runs;
+	pthread_t thread;
+
+	work->answer = malloc(work->bytes + 1);
+	memcpy(work->answer, data, work->bytes);
+	unanswered++;
+	if (!runs++ && pthread_create(&thread, NULL, run_answers, NULL))
+		abort();
+	pthread_cond_signal(&asked);
+}
+
+/* The next operation of a queue: what its completion says, or that it waits. */
 static int perform(struct stub_qp *qp, struct stub_work *work)
 {
 	static const int rights[] = {
@@ -340,7 +393,7 @@ static int perform(struct stub_qp *qp, struct stub_work *work)
 	if (!work->inlined
 	    && !has_right(qp, work, !returns ? 0 : is_iwarp(qp) ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_LOCAL_WRITE))
 		return IBV_WC_LOC_PROT_ERR;
-	if (!peer || peer->in_error)
+	if (!peer || peer->in_error || is_before(peer, IBV_QPS_RTR))
 		return WAITS;
 	if (right == IBV_ACCESS_REMOTE_ATOMIC && work->address % 8)
 		return refused(peer);
@@ -354,7 +407,7 @@ static int perform(struct stub_qp *qp, struct stub_work *work)
 	data = malloc(work->bytes + 1);
 	switch (right) {
 	case IBV_ACCESS_REMOTE_READ:
-		scatter(work, (char *) work->address, work->bytes);
+		keep_answer(work, (char *) work->address);
 		break;
 	case IBV_ACCESS_REMOTE_ATOMIC:
 		old = *word;
@@ -362,7 +415,7 @@ static int perform(struct stub_qp *qp, struct stub_work *work)
 			*word = old + work->compare_add;
 		else if (old == work->compare_add)
 			*word = work->swap;
-		scatter(work, (char *) &old, sizeof(old));
+		keep_answer(work, &old);
 		break;
 	default:
 		gather(work, data);
@@ -378,17 +431,26 @@ static int perform(struct stub_qp *qp, struct stub_work *work)
 /* Does what a queue pair has to do, as far as it goes. Under the lock. */
 static void carry(struct stub_qp *qp)
 {
-	while (qp && !qp->in_error && qp->sends.head != qp->sends.tail) {
-		struct stub_work *work = &qp->sends.ring[qp->sends.head % DEPTH];
+	while (qp && !qp->in_error && !is_before(qp, IBV_QPS_RTS) && qp->sends.begun != qp->sends.tail) {
+		struct stub_work *work = &qp->sends.ring[qp->sends.begun % DEPTH];
+		if (work->fenced)
+			land(qp);
 		int status = perform(qp, work);
 		int is_unseen = status && status != IBV_WC_LOC_PROT_ERR && is_iwarp(qp);
 		if (status == WAITS)
 			return;
-		if (status && !is_unseen && of_device(qp->base.context)->blames_oldest) /* the oldest without a completion is told of it */
+		if (status)
+			land(qp);
+		qp->sends.begun++;
+		if (!status) {
+			if (!work->answer && qp->sends.head + 1 == qp->sends.begun)
+				complete_first(qp, &qp->sends, qp->base.send_cq, status, 0);
+			continue;
+		}
+		if (!is_unseen && of_device(qp->base.context)->blames_oldest) /* the oldest without a completion is told of it */
 			qp->sends.head = qp->sends.reported;
 		if (!is_unseen || (work->opcode != IBV_WC_RDMA_READ && work->opcode != IBV_WC_COMP_SWAP && work->opcode != IBV_WC_FETCH_ADD))
 			complete_first(qp, &qp->sends, qp->base.send_cq, is_unseen ? IBV_WC_SUCCESS : status, 0);
-		if (status)
-			break_off(qp);
+		break_off(qp);
 	}
 }

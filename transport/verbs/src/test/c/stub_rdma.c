@@ -285,11 +285,12 @@ struct stub_work {
 	enum ibv_wr_opcode operation;
 	uint64_t address, compare_add, swap;
 	uint32_t key;
-	int sges;
+	int sges, fenced;
 	struct ibv_sge list[SGES];
-	char *inlined;
+	char *inlined, *answer;
 };
-struct stub_queue { struct stub_work ring[DEPTH]; unsigned head, tail, reported; };
+/* Sends are done up to begun, and not reported from head on: a read before them has not been answered. */
+struct stub_queue { struct stub_work ring[DEPTH]; unsigned head, begun, tail, reported; };
 struct stub_srq { struct ibv_srq base; struct stub_work ring[SRQ_DEPTH]; unsigned head, tail, in_cqs; };
 struct stub_pd { struct ibv_pd base; struct ibv_td *td; struct ibv_pd *of; };
 /* peer is the number of the queue pair that it is linked with, and rnr_retries what that one's side wants of this one; 7 is for ever. */
@@ -297,7 +298,7 @@ struct stub_qp {
 	struct ibv_qp base;
 	unsigned send_sges, receive_sges;
 	struct stub_queue sends, receives;
-	int in_error, locks_doorbell;
+	int in_error, locks_doorbell, last_told, connected;
 	uint32_t peer;
 	int rnr_retries;
 };
@@ -335,6 +336,9 @@ static const struct personality {
 	int kernel_post;     /* posts to a queue pair in error by a system call */
 	int post_errno;      /* what posting to a queue pair in error returns, 0 if it is flushed */
 	int post_knows;      /* since the library knows of the error, and not only of its own ibv_modify_qp */
+	int early_errno;     /* what a send before RTS returns, 0 if it is taken; it waits there, whatever the adapter does with it */
+	int reset_errno;     /* what a receive in RESET returns, 0 if it is taken */
+	int fences_sends;    /* a fence counts for sends only */
 	int silent;          /* refuses too many elements or requests without setting errno */
 	int dedicated;       /* queue pairs with a doorbell register of their own, others lock one; 0 if there are no such locks */
 	int flushes_done;    /* flushes all behind the last completion, what was done included */
@@ -353,30 +357,33 @@ static const struct personality {
 #define NO_WINDOWS .alloc_errno = EOPNOTSUPP, .bind_errno = EINVAL
 	/* The ideal device: vendor id of rxe, so polls are quick ones. */
 	{ .name = "", .vendor = 0xffffff, ROCE, .max_sge = 4, .send_sges = 4, .receive_sges = 4, .read_sges = 1, .max_inline = 8192,
-	  .max_wr = DEPTH, .max_srq = 16, .alloc_errno = -1, .bind_errno = -1 },
+	  .max_wr = DEPTH, .max_srq = 16, .alloc_errno = -1, .bind_errno = -1, .early_errno = EINVAL, .reset_errno = EINVAL },
 	/* No family: less of everything than any default. */
 	{ .name = "small", .vendor = 0xffffff, ROCE, .max_sge = 2, .send_sges = 3, .receive_sges = 2, .read_sges = 1, .max_inline = 48,
 	  .max_wr = 16, NO_WINDOWS, .resizing = REFUSES },
 	/* mlx5/mlx5.c: 16 doorbell registers, 4 of which need no lock (get_total_uuars, get_num_low_lat_uuars). Completions of a destroyed
 	   queue pair go (cq.c, __mlx5_cq_clean), as on each stub. verbs.c rounds: mlx5_calc_sq_wq_size (max_post), mlx5_calc_rq_size,
-	   create_cq (ncqe - 1). Limits are the firmware's; the kernel's MLX5_SET_SGE_RD is 30 (main.c, MLX5_MAX_SGE_RD). */
+	   create_cq (ncqe - 1); set_qp_operational_state takes no elements of a queue that is not ready. Limits are the firmware's; the
+	   kernel's MLX5_SET_SGE_RD is 30 (main.c, MLX5_MAX_SGE_RD). */
+#define MLX5_EARLY .early_errno = ENOMEM, .reset_errno = EINVAL, .modify_errno = EINVAL
 	{ .name = "mlx5", .vendor = 0x2c9, ROCE, .max_sge = 30, .send_sges = 30, .receive_sges = 32, .read_sges = 30, .max_inline = 828,
 	  .max_wr = 32768, .max_srq = 8388608, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .dedicated = 4, .version_1 = 1,
-	  .modify_errno = EINVAL },
+	  MLX5_EARLY },
 	/* The same on InfiniBand, with an IPoIB interface. */
 	{ .name = "mlx5-ib", .vendor = 0x2c9, INFINIBAND, .connects = 1, .max_sge = 30, .send_sges = 30, .receive_sges = 32, .read_sges = 30,
-	  .max_inline = 828, .max_wr = 32768, .max_srq = 8388608, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .dedicated = 4 },
+	  .max_inline = 828, .max_wr = 32768, .max_srq = 8388608, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .dedicated = 4, MLX5_EARLY },
 	/* mlx4/mlx4.c has alloc_mw, qp.c binds type 2, cq.c cleans; verbs.c rounds (mlx4_create_qp_ex, create_cq). Limits are the
 	   firmware's; no thread domains in its table. ConnectX-3 has two ports on one device. */
 	{ .name = "mlx4", .vendor = 0x2c9, ROCE, .max_sge = 32, .send_sges = 32, .receive_sges = 32, .read_sges = 30, .max_inline = 832,
-	  .max_wr = 16351, .max_srq = 65472, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .version_1 = 1, .ports = 2 },
+	  .max_wr = 16351, .max_srq = 65472, WINDOWS_WORK, .depths = POWER, .cqes = POWER_LESS_ONE, .version_1 = 1, .ports = 2,
+	  .modify_errno = EINVAL },
 	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. An error is given to the
 	   oldest without a completion (bnxt_re_poll_err_scqe), and all behind it are flushed; bnxt_re_check_qp_limits refuses without an
 	   errno; bnxt_re_create_cq takes twice as many entries. Atomics are for hosts whose PCIe has them: the kernel's ib_verbs.c,
 	   bnxt_re_query_device, which also reports 6 elements of a read. */
 	{ .name = "bnxt_re", .vendor = 0x14e4, ROCE, .max_sge = 6, .send_sges = 6, .receive_sges = 6, .read_sges = 6, .max_inline = 96,
 	  .max_wr = 8191, .max_srq = 65536, .windows = 1, NO_WINDOWS, .resizing = UNMAPS, .cqes = TWICE, .silent = 1, .flushes_done = 1,
-	  .blames_oldest = 1, .no_atomics = 1, .version_1 = 1 },
+	  .blames_oldest = 1, .no_atomics = 1, .version_1 = 1, .modify_errno = EIO },
 	/* irdma/user.h: 13 fragments, 101 bytes inline; uk.c, irdma_uk_cq_poll_cmpl, flushes from the tail of the queue on, which
 	   completions move; uverbs.c, irdma_ucreate_qp, writes back what quanta of 32 bytes hold, less 258; irdma_upost_send asks the kernel
 	   for a flush in error. The kernel's verbs.c, irdma_query_device, announces windows, but none of type 2, on this hardware;
@@ -409,28 +416,31 @@ static const struct personality {
 	   back; it has no binding and no atomics, and takes nothing in error: EINVAL. Its limits are the firmware's; cq.c rounds. */
 	{ .name = "mana-rc", .vendor = 0x1414, ROCE, .no_datagrams = 1, .max_sge = 15, .send_sges = 30, .receive_sges = 15, .read_sges = 15,
 	  .max_inline = 1 << 30, .inlining = IGNORED, .max_wr = 4096, .alloc_errno = -1, .bind_errno = EINVAL, .resizing = REFUSES, .cqes = POWER,
-	  .post_errno = EINVAL, .post_knows = 1, .no_atomics = 1 },
+	  .post_errno = EINVAL, .post_knows = 1, .early_errno = EINVAL, .reset_errno = EINVAL, .no_atomics = 1, .modify_errno = EPROTO },
 	/* hns/hns_roce_u_hw_v2.c, hns_roce_flush_cqe; hns_roce_u_v2_post_send modifies a queue pair in error. HIP08 has 32 bytes inline, and
 	   hns_roce_u_verbs.c, get_max_inline_data, grants what there is. Its windows are not announced as type 2. */
 	{ .name = "hns", .vendor = 0x19e5, ROCE, .max_sge = 64, .send_sges = 64, .receive_sges = 64, .read_sges = 1, .max_inline = 32,
 	  .inlining = LESS, .max_wr = 32768, .max_srq = 65536, NO_WINDOWS, .resizing = REFUSES, .depths = POWER, .cqes = POWER, .kernel_poll = 1,
-	  .kernel_post = 1, .version_1 = 1, .modify_errno = EBUSY },
+	  .kernel_post = 1, .early_errno = EINVAL, .reset_errno = EINVAL, .version_1 = 1, .modify_errno = EBUSY },
 	/* cxgb4/t4.h: 4 elements in a receive, 17 in a send, 272 bytes inline; qp.c, build_rdma_read: one in a read; c4iw_post_send and
 	   c4iw_post_receive return -EINVAL in error; cq.c flushes from the last completion on (c4iw_flush_sq). dev.c has create_srq, which T6
-	   with its firmware has and T5 has not, and no resize_cq; cq.c may modify a shared receive queue in a poll. */
+	   with its firmware has and T5 has not, and no resize_cq; cq.c may modify a shared receive queue in a poll. c4iw_post_send looks at
+	   the fence of sends only. */
 #define CHELSIO .vendor = 0x1425, IWARP, .no_datagrams = 1, .max_sge = 4, .send_sges = 17, .receive_sges = 4, .read_sges = 1, \
 	.max_inline = 272, .max_wr = 8190, NO_WINDOWS, .resizing = REFUSES, .cqes = SIXTEEN_LESS_TWO, .kernel_poll = 1, \
-	.post_errno = -EINVAL, .post_knows = 1, .flushes_done = 1, .no_atomics = 1, .modify_errno = EIO
+	.post_errno = -EINVAL, .post_knows = 1, .flushes_done = 1, .no_atomics = 1, .fences_sends = 1, .modify_errno = EIO
 	{ .name = "cxgb4", CHELSIO, .max_srq = 256 },
 	{ .name = "cxgb4-t5", CHELSIO },
 	/* ionic/ionic_verbs.c: makes and binds windows, no shared receive queue and no resize_cq in its table; ionic_create_qp_ex writes back
 	   masks, and strides of 512 bytes. The kernel's ionic_ibdev.c, ionic_query_device: type 2B, 8 elements (IONIC_SPEC_HIGH), 16 reads. */
 	{ .name = "ionic", .vendor = 0x1dd8, ROCE, .max_sge = 8, .send_sges = 8, .receive_sges = 8, .read_sges = 8, .max_inline = 480,
-	  .max_wr = 0xffff, WINDOWS_WORK, .resizing = REFUSES, .depths = POWER_LESS_ONE, .cqes = POWER, .flushes_done = 0 },
+	  .max_wr = 0xffff, WINDOWS_WORK, .resizing = REFUSES, .depths = POWER_LESS_ONE, .cqes = POWER, .early_errno = EINVAL, .reset_errno = EINVAL,
+	  .modify_errno = EINVAL },
 	/* qedr/rdma_common.h: 4 elements; roce_common.h: 256 bytes inline; no alloc_mw, no resize_cq and no create_ah in qelr_main.c;
 	   qelr_post_send takes work in error. Atomics are for hosts whose PCIe has them. */
 	{ .name = "qedr", .vendor = 0x1077, ROCE, .no_datagrams = 1, .max_sge = 4, .send_sges = 4, .receive_sges = 4, .read_sges = 4, .max_inline = 256,
-	  .max_wr = 32767, .max_srq = 8192, NO_WINDOWS, .resizing = REFUSES, .cqes = POWER, .no_atomics = 1, .version_1 = 1 },
+	  .max_wr = 32767, .max_srq = 8192, NO_WINDOWS, .resizing = REFUSES, .cqes = POWER, .no_atomics = 1, .version_1 = 1,
+	  .early_errno = -EINVAL, .reset_errno = -EINVAL, .modify_errno = EBUSY },
 	/* hfi1 is InfiniBand; here no IPoIB interface gives it an address. */
 	{ .name = "hfi1", .vendor = 0x1175, INFINIBAND, .max_sge = 96, .send_sges = 96, .receive_sges = 96, .read_sges = 96, .max_wr = 16351,
 	  .max_srq = 1024, NO_WINDOWS },
@@ -480,6 +490,7 @@ EXPORT int stub_fact(const char *family, const char *fact)
 		FACT(vendor); FACT(node); FACT(no_datagrams); FACT(send_sges); FACT(receive_sges); FACT(read_sges); FACT(max_inline);
 		FACT(max_wr); FACT(max_srq); FACT(windows); FACT(alloc_errno); FACT(resizing); FACT(dedicated); FACT(post_errno); FACT(no_atomics);
 		FACT(reads_in); FACT(reads_out); FACT(version_1); FACT(ports); FACT(lid); FACT(modify_errno); FACT(flushes_done);
+		FACT(early_errno); FACT(reset_errno); FACT(fences_sends); FACT(post_knows);
 #undef FACT
 	}
 	return -1000;
@@ -612,14 +623,27 @@ static struct ibv_wc completion(struct stub_qp *qp, struct stub_work *work, int 
 		.byte_len = work->bytes, .qp_num = qp->base.qp_num, .wc_flags = work->flags, .imm_data = work->immediate };
 }
 
+static int unanswered;
+
+/* Of its data. */
+static void forget(struct stub_work *work)
+{
+	free(work->inlined);
+	work->inlined = NULL;
+	unanswered -= work->answer != NULL;
+	free(work->answer);
+	work->answer = NULL;
+}
+
 /* Completes the first of a queue; what was not signalled completes without a word if all is well. */
 static int complete_first(struct stub_qp *qp, struct stub_queue *queue, struct ibv_cq *cq, int status, int vendor)
 {
 	if (queue->head == queue->tail)
 		return -1;
 	struct stub_work *work = &queue->ring[queue->head++ % DEPTH];
-	free(work->inlined);
-	work->inlined = NULL;
+	if ((int) (queue->begun - queue->head) < 0)
+		queue->begun = queue->head;
+	forget(work);
 	if (work->signalled || status) {
 		queue->reported = queue->head;
 		send_completions += queue == &qp->sends;
@@ -697,6 +721,8 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 	int error = failing("post_send", name_of(ibqp->context));
 	if (!error)
 		error = refuses_in_error(qp);
+	if (!error && is_before(qp, IBV_QPS_RTS))
+		error = of_device(ibqp->context)->early_errno;
 	send_posts++;
 	locked_doorbells += qp->locks_doorbell;
 	for (; wr && !error; wr = wr->next) {
@@ -720,6 +746,8 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 		}
 		if (linked && (error = keep_send(&work, wr, of_device(ibqp->context)->inlining == IGNORED || wr == joined)))
 			break;
+		work.fenced = wr->send_flags & IBV_SEND_FENCE && !joined
+			&& (!of_device(ibqp->context)->fences_sends || work.opcode == IBV_WC_SEND);
 		if (wr->num_sge > (int) qp->send_sges
 		    || (wr->opcode == IBV_WR_RDMA_READ && wr->num_sge > of_device(ibqp->context)->read_sges)
 		    || ((work.opcode == IBV_WC_RDMA_WRITE || work.opcode == IBV_WC_RDMA_READ)
@@ -738,7 +766,7 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 			continue; /* by the device's thread */
 		else if (linked && ibqp->qp_type == IBV_QPT_RC)
 			carry(qp);
-		else if (!hold_sends)
+		else if (!hold_sends && !is_before(qp, IBV_QPS_RTS))
 			complete_first(qp, &qp->sends, ibqp->send_cq, 0, 0);
 	}
 	if (error)
@@ -755,6 +783,8 @@ static int stub_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 	int error = failing("post_recv", name_of(ibqp->context));
 	if (!error)
 		error = refuses_in_error(qp);
+	if (!error && is_before(qp, IBV_QPS_INIT))
+		error = of_device(ibqp->context)->reset_errno;
 	for (struct ibv_recv_wr *each = wr; each && !error; each = each->next)
 		if (each->num_sge > (int) qp->receive_sges
 		    || reads_an_element_of_none(ibqp->context, each->num_sge, each->sg_list))
@@ -1445,12 +1475,82 @@ EXPORT int stub_pkey_index(void) { return pkey_index; }
 EXPORT int stub_service_level(void) { return service_level; }
 EXPORT int stub_ack_timeout(void) { int before = ack_timeout; ack_timeout = -1; return before; }
 
+/*
+ * The steps of queue pairs over InfiniBand and RoCE with the attributes that each takes, and may take besides, as far as they concern this
+ * library: the kernel's core/verbs.c, qp_state_table. Any state goes to RESET, and any but RESET to ERR. Drivers refuse the others with
+ * EINVAL (ib_modify_qp_is_ok); mana's leaves that to the firmware.
+ */
+static const struct { enum ibv_qp_type type; enum ibv_qp_state from, to; int takes, may; } steps[] = {
+	{ IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
+	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR,
+	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+	{ IBV_QPT_RC, IBV_QPS_RTR, IBV_QPS_RTS,
+	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+	  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE },
+	{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, 0,
+	  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE },
+	{ IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0 },
+	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
+	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
+	{ IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+};
+
+/*
+ * Whether a driver takes a step. On iWARP it is the kernel that connects: before that nothing goes to RTS, and after it nothing back
+ * (irdma/verbs.c, irdma_modify_qp; cxgb4/qp.c, c4iw_modify_qp). cxgb4's does not know RTR, and takes nothing but the way to its idle state
+ * in error. Of erdma's that is not confirmed.
+ */
+static int takes_step(struct stub_qp *qp, enum ibv_qp_state to, int mask)
+{
+	enum ibv_qp_state from = qp->in_error ? IBV_QPS_ERR : qp->base.state;
+
+	if (is_iwarp(qp)) {
+		uint32_t vendor = of_device(qp->base.context)->vendor;
+		if ((vendor != 0x8086 && vendor != 0x1425) || (vendor == 0x1425 && to == IBV_QPS_RTR))
+			return 1;
+		if (qp->in_error && vendor == 0x1425)
+			return to == IBV_QPS_ERR || to == IBV_QPS_RESET;
+		return to == IBV_QPS_RTS ? qp->connected && !qp->in_error : !qp->connected || to > IBV_QPS_RTS || to == IBV_QPS_RESET;
+	}
+	if (to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET))
+		return !(mask & ~IBV_QP_STATE);
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+		if (steps[i].type == qp->base.qp_type && steps[i].from == from && steps[i].to == to)
+			return (mask & steps[i].takes) == steps[i].takes && !(mask & ~(steps[i].takes | steps[i].may | IBV_QP_STATE));
+	return 0;
+}
+
+/* It is in another state, and does what it could not do before. */
+static void to_state(struct stub_qp *qp, enum ibv_qp_state state)
+{
+	int was_ready = !is_before(qp, IBV_QPS_RTS);
+
+	qp->base.state = state;
+	if (state == IBV_QPS_ERR) {
+		to_error(qp);
+		last_told(qp);
+	} else if (linked && !qp->in_error) {
+		carry(existing(qp->peer));
+		carry(qp);
+	} else if (!was_ready && state == IBV_QPS_RTS && !hold_sends && !qp->in_error) {
+		while (!complete_first(qp, &qp->sends, qp->base.send_cq, 0, 0))
+			;
+	}
+}
+
 EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct stub_qp *qp = (struct stub_qp *) ibqp;
+	const struct personality *is = of_device(ibqp->context);
+	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : ibqp->state;
 
 	pthread_mutex_lock(&lock);
 	FAIL_ERRNO(name_of(ibqp->context));
+	if (!takes_step(qp, to, mask))
+		DONE(is->vendor == 0x1414 ? is->modify_errno : EINVAL);
 	if (mask & IBV_QP_MIN_RNR_TIMER)
 		min_rnr_timer = attr->min_rnr_timer;
 	if (mask & IBV_QP_PKEY_INDEX)
@@ -1459,14 +1559,17 @@ EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask
 		service_level = attr->ah_attr.sl;
 	if (mask & IBV_QP_TIMEOUT)
 		ack_timeout = attr->timeout;
-	ibqp->state = attr->qp_state;
-	if (attr->qp_state == IBV_QPS_ERR) {
-		int was_linked_and_ended = linked && qp->in_error;
-		to_error(qp);
-		if (ibqp->srq && !was_linked_and_ended)
-			async(ibqp->context->device - devices, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
-	}
+	if (mask & IBV_QP_STATE)
+		to_state(qp, to);
 	DONE(0);
+}
+
+/* With no more than the mask says; no library checks before. */
+EXPORT int stub_modify(int number, int state, int mask)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	return ibv_modify_qp(&qp_of(number)->base, &attr, mask);
 }
 
 EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
@@ -1498,6 +1601,8 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	if (ibqp->recv_cq != ibqp->send_cq)
 		clean(qp, (struct stub_cq *) ibqp->recv_cq);
 	qps[ibqp->qp_num % MAX_QPS] = NULL;
+	for (unsigned i = qp->sends.head; i != qp->sends.tail; i++)
+		forget(&qp->sends.ring[i % DEPTH]);
 	for (int i = 0; i < WINDOWS; i++)
 		if (windows[i].qp == qp)
 			windows[i].qp = NULL;
@@ -1853,6 +1958,24 @@ static int modify_of_cm(struct rdma_cm_id *id, const char *step)
 	return id->qp_type == IBV_QPT_RC && id->qp ? failing(step, name_of(id->qp->context)) : 0;
 }
 
+/* Takes its queue pair to where it receives and sends, on iWARP in the kernel only. What of that is refused; 0 if nothing is. */
+static int connect_qp(struct rdma_cm_id *id, const char *step)
+{
+	struct stub_qp *qp = (struct stub_qp *) id->qp;
+	int error = modify_of_cm(id, step);
+
+	if (!error && !goes_by_tcp(id) && (qp->in_error || qp->base.state != IBV_QPS_INIT))
+		error = EINVAL;
+	if (error)
+		return error;
+	qp->connected = 1;
+	if (!goes_by_tcp(id)) {
+		to_state(qp, IBV_QPS_RTR);
+		to_state(qp, IBV_QPS_RTS);
+	}
+	return 0;
+}
+
 EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	int error;
@@ -1860,7 +1983,9 @@ EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_q
 	id->qp = ibv_create_qp(pd, attr);
 	if (!id->qp)
 		return -1;
-	LOCKED(error = modify_of_cm(id, "modify_init"));
+	LOCKED(
+		if (!(error = modify_of_cm(id, "modify_init"))) /* datagrams need no more: ucma_init_ud_qp */
+			to_state((struct stub_qp *) id->qp, id->qp_type == IBV_QPT_UD ? IBV_QPS_RTS : IBV_QPS_INIT));
 	if (!error)
 		return 0;
 	ibv_destroy_qp(id->qp);
@@ -1887,8 +2012,8 @@ EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameter
 		errno = ETIMEDOUT;
 		return -1;
 	}
-	if (id->qp_type != IBV_QPT_UD)
-		id->qp->state = IBV_QPS_RTS;
+	if (id->qp_type != IBV_QPT_UD && goes_by_tcp(id))
+		((struct stub_qp *) id->qp)->connected = 1;
 	((struct stub_id *) id)->asks = 1;
 	if (linked && id->qp_type == IBV_QPT_RC) {
 		connect_linked((struct stub_id *) id, parameters);
@@ -1910,9 +2035,8 @@ EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters
 		answered = parameters->qp_num;
 		DONE(0);
 	}
-	if ((errno = modify_of_cm(id, "modify_accept")))
+	if ((errno = connect_qp(id, "modify_accept")))
 		DONE(-1);
-	id->qp->state = IBV_QPS_RTS;
 	if (linked) {
 		int outcome = accept_linked((struct stub_id *) id, parameters);
 		DONE(outcome);
@@ -1952,6 +2076,14 @@ EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	FAIL_MINUS_ONE("");
 	if ((errno = modify_of_cm(id, "modify_end")))
 		DONE(-1);
+	if (id->qp && goes_by_tcp(id) && !takes_step((struct stub_qp *) id->qp, IBV_QPS_SQD, IBV_QP_STATE)) {
+		errno = EINVAL;
+		DONE(-1);
+	}
+	if (id->qp && goes_by_tcp(id))
+		id->qp->state = IBV_QPS_SQD;
+	else if (id->qp && id->qp_type == IBV_QPT_RC)
+		to_state((struct stub_qp *) id->qp, IBV_QPS_ERR);
 	if (linked)
 		disconnect_linked((struct stub_id *) id);
 	else
@@ -1970,15 +2102,18 @@ static int takes_answer(struct rdma_cm_event *event)
 	if (id->connect_error)
 		return event->event == RDMA_CM_EVENT_REJECTED || event->event == RDMA_CM_EVENT_DISCONNECTED
 			|| event->event == RDMA_CM_EVENT_ESTABLISHED;
-	if (event->event != RDMA_CM_EVENT_ESTABLISHED || !id->asks || !id->base.qp || goes_by_tcp(&id->base))
+	if (event->event == RDMA_CM_EVENT_REJECTED && id->base.qp)
+		to_state((struct stub_qp *) id->base.qp, IBV_QPS_ERR);
+	if (event->event != RDMA_CM_EVENT_ESTABLISHED || !id->asks || !id->base.qp || id->base.qp_type != IBV_QPT_RC
+	    || goes_by_tcp(&id->base))
 		return 0;
 	id->asks = 0;
-	if (modify_of_cm(&id->base, "modify_reply")) {
-		id->connect_error = 1;
-		event->event = RDMA_CM_EVENT_CONNECT_ERROR;
-		event->status = -1;
-		to_error((struct stub_qp *) id->base.qp);
-	}
+	if (!connect_qp(&id->base, "modify_reply"))
+		return 0;
+	id->connect_error = 1;
+	event->event = RDMA_CM_EVENT_CONNECT_ERROR;
+	event->status = -1;
+	to_state((struct stub_qp *) id->base.qp, IBV_QPS_ERR);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.ProviderException;
 import org.verbena.transport.QueuePairRoute;
+import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.WorkStatus;
@@ -57,6 +58,8 @@ import org.verbena.verbs.address.Gid;
 import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.queue.QueuePairAttribute;
+import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.work.CompletionStatus;
 
 /** The provider on devices with the limits and habits of adapters: the table is in {@code src/test/c/stub_rdma.c}. */
@@ -92,8 +95,7 @@ class PersonalityTest {
             Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
             handlers.forEach(RecordingEndpointHandler::assertNoViolations);
             regions.forEach(RegisteredMemory::close);
-            Patience.until("the ids are closed", () -> !StubDevice.leaks().contains("rdma_cm_id"));
-            provider.close();
+            StubDevice.close(provider);
         }
     }
 
@@ -178,6 +180,18 @@ class PersonalityTest {
             assertThat(connect(EndpointOptions.DEFAULTS).awaitDisconnected()).isInstanceOf(ConnectionException.class);
         }
         assertThat(inlineBytes(connected(EndpointOptions.DEFAULTS))).isEqualTo(96);
+    }
+
+    /** The device does not say what it is, but for the one query with which it is opened; the next connection asks again. */
+    @Test
+    void aQueryThatFailsForAMomentIsNotRemembered() {
+        become("mlx5");
+        StubDevice.fail("ibv_query_device", Errno.EIO, 1);
+        StubDevice.call("stub_fail_later", "ibv_query_device", Errno.EIO, 1, Integer.MAX_VALUE);
+        RecordingEndpointHandler first = connect(EndpointOptions.DEFAULTS);
+        Patience.until("the first one is made or refused", () -> first.isConnected() || first.isDisconnected());
+        assertThat(inlineBytes(connected(EndpointOptions.DEFAULTS))).isEqualTo(96);
+        assertThat(StubDevice.allCalls()).contains("stub_alloc_td");
     }
 
     private static int inlineBytes(RecordingEndpointHandler client) {
@@ -275,6 +289,32 @@ class PersonalityTest {
         LocalPort port = LocalPort.of(LocalPort.deviceOf(route), route);
         assertThat(port.port()).isEqualTo(2);
         assertThat(port.gid().toInetAddress()).isEqualTo(route.address());
+    }
+
+    /** On iWARP the kernel connects: before that nothing is ready to send, and after it nothing goes back. */
+    @ParameterizedTest
+    @CsvSource({"irdma-iwarp, 22", "x722, 22", "cxgb4, 0"})
+    void anIwarpQueuePairThatIsConnectedDoesNotGoBack(String family, int toReceive) {
+        become(family);
+        connected(EndpointOptions.DEFAULTS);
+        int number = StubDevice.lastNumber();
+        assertThat(modify(number, QueuePairState.INIT, 0)).isEqualTo(Errno.EINVAL);
+        assertThat(modify(number, QueuePairState.RTR, 0)).isEqualTo(toReceive);
+        assertThat(modify(number, QueuePairState.RTS, 0)).isZero();
+    }
+
+    /** Chelsio's driver lets nothing that has failed go to the state in which TCP is closed, so disconnecting fails. */
+    @Test
+    void aFailedConnectionEndsThoughItCannotBeDisconnected() {
+        become("cxgb4");
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        loseByRetries(client);
+        assertThat(client.awaitDisconnected()).isInstanceOf(RdmaException.class);
+        Patience.until("the id is gone", () -> !StubDevice.leaks().contains("rdma_cm_id"));
+    }
+
+    private static int modify(int number, QueuePairState state, int mask) {
+        return StubDevice.call("stub_modify", number, state.value(), QueuePairAttribute.STATE.value() | mask);
     }
 
     // ---- which devices serve
@@ -453,6 +493,16 @@ class PersonalityTest {
     }
 
     @Test
+    void windowsThatAreRefusedForAMomentWhenTheDeviceIsOpenedAreTriedAgain() {
+        become("mlx5");
+        StubDevice.fail("stub_alloc_mw", Errno.ENOMEM, 2);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        assertThat(StubDevice.call("stub_failed")).isEqualTo(2);
+        assertThat(client.<Boolean>call(endpoint -> endpoint.capabilities().connectionMemory()))
+                .isTrue();
+    }
+
+    @Test
     void triesWindowsOnceADevice() {
         become("mlx5");
         for (int i = 0; i < 3; i++) {
@@ -563,7 +613,12 @@ class PersonalityTest {
         "erdma, rdma_connect",
         "erdma-roce, modify_reply",
         "hns, modify_reply",
-        "cxgb4, rdma_connect"
+        "cxgb4, rdma_connect",
+        "mlx4, modify_reply",
+        "bnxt_re, modify_reply",
+        "mana-rc, modify_reply",
+        "ionic, modify_reply",
+        "qedr, modify_reply"
     })
     void aQueuePairThatCannotBeModifiedEndsItsAttemptAtOnce(String family, String connecting) {
         become(family);
@@ -603,15 +658,16 @@ class PersonalityTest {
         assertThat(StubDevice.call("stub_thread_domains")).isEqualTo(domains + 1);
     }
 
-    @Test
-    void aDeviceWithoutThreadDomainsLeftIsUsedWithLocks() {
+    @ParameterizedTest
+    @CsvSource({"stub_alloc_td, 1, false", "stub_alloc_td, 2, true", "stub_alloc_parent_domain, 1, false"})
+    void aDeviceWithoutThreadDomainsLeftIsUsedWithLocks(String function, int times, boolean locks) {
         become("mlx5");
-        StubDevice.fail("stub_alloc_td", Errno.ENOMEM, 1);
+        StubDevice.fail(function, Errno.ENOMEM, times);
         for (int i = 0; i < 6; i++) {
             RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
             send(client, memory(client), 1);
         }
-        assertThat(StubDevice.call("stub_locked_doorbells")).isPositive();
+        assertThat(StubDevice.call("stub_locked_doorbells") > 0).isEqualTo(locks);
     }
 
     @Test
