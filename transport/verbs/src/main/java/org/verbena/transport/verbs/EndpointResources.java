@@ -295,12 +295,12 @@ final class EndpointResources {
     void proveWindows() {
         ConnectionWindows known = windows;
         if (known != null && !device().resources().windowsAreProven() && !known.prove(device(), reports.sends())) {
-            windows = null;
-            if (known.hasWaiting()) {
+            if (known.hasWaiting()) { // it is given back with the connection
                 throw new ConnectionException(
                         device().name() + " has no memory windows, though it announces them: memory"
                                 + " registered on this connection cannot be opened to its peer; connect again");
             }
+            windows = null;
         }
     }
 

@@ -42,7 +42,7 @@ class SendPath {
     final WorkRing<SendSlot> ring;
     final SendStaging staging;
 
-    /** An inline write is the last of its chain, and some sends are the first: {@code DriverFamily#joinsWriteWithSend}. */
+    /** An inline write is the last of its chain, some sends the first: {@code DriverFamily#joinsWriteWithSend}. */
     private boolean joinsWrites;
 
     SendPath(int depth, Events events) {

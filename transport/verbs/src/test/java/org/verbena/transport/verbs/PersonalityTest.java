@@ -182,7 +182,7 @@ class PersonalityTest {
         assertThat(inlineBytes(connected(EndpointOptions.DEFAULTS))).isEqualTo(96);
     }
 
-    /** The device does not say what it is, but for the one query with which it is opened; the next connection asks again. */
+    /** The device does not say what it is, but to the query with which it is opened. */
     @Test
     void aQueryThatFailsForAMomentIsNotRemembered() {
         become("mlx5");
@@ -500,6 +500,22 @@ class PersonalityTest {
         assertThat(StubDevice.call("stub_failed")).isEqualTo(2);
         assertThat(client.<Boolean>call(endpoint -> endpoint.capabilities().connectionMemory()))
                 .isTrue();
+    }
+
+    /** The program has registered memory with a window before the connection shows that there are none. */
+    @Test
+    void whatWasRegisteredBeforeWindowsWereRefusedIsGivenBack() {
+        become("mlx5");
+        StubDevice.fail("bind_mw", Errno.EINVAL, 1);
+        RecordingEndpointHandler client = new RecordingEndpointHandler("early", loop)
+                .whenPrepared(endpoint -> regions.add(endpoint.connectionMemory()
+                        .register(Arena.global().allocate(4096), Set.of(Access.REMOTE_READ))));
+        handlers.add(client);
+        provider.connect(loop, StubDevice.ROCE, EndpointOptions.DEFAULTS, client);
+        assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.class);
+        regions.removeFirst().close();
+        Patience.until("its window is gone", () -> !StubDevice.leaks().contains("ibv_mw"));
+        connected(EndpointOptions.DEFAULTS);
     }
 
     @Test
