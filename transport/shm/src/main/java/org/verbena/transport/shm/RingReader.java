@@ -89,6 +89,11 @@ final class RingReader {
         return (flags & flag) != 0;
     }
 
+    /** Whether a message is all here, and nothing but a message. */
+    boolean isWholeMessage() {
+        return flags == (Ring.FIRST | Ring.LAST) && payloadBytes == totalBytes;
+    }
+
     int payloadBytes() {
         return payloadBytes;
     }

@@ -172,8 +172,13 @@ final class RingReceiver {
     }
 
     private void onSend() {
+        if (!isInMessage()
+                && ring.isWholeMessage()
+                && owner.onMessage(ring.memory(), ring.payload(), ring.payloadBytes())) {
+            return;
+        }
         checkOrder();
-        if (ring.has(Ring.FIRST) && (isTaken() || !beginReceive())) {
+        if (ring.has(Ring.FIRST) && !beginReceive()) {
             return;
         }
         int bytes = ring.payloadBytes();
@@ -195,14 +200,6 @@ final class RingReceiver {
             flags = EndpointHandler.WITH_INVALIDATE;
         }
         owner.onReceived(receive, receive.placedBytes(), flags, flags == 0 ? 0 : ring.word());
-    }
-
-    /** Offers a message that is only a message, and all here, to the endpoint's user. */
-    private boolean isTaken() {
-        return ring.has(Ring.LAST)
-                && !ring.has(Ring.IMMEDIATE)
-                && !ring.has(Ring.INVALIDATE)
-                && owner.onMessage(ring.memory(), ring.payload(), ring.payloadBytes());
     }
 
     private boolean beginReceive() {
