@@ -47,6 +47,9 @@ final class ChannelHost
     /** Messages are {@link Frames}. Event loop only. */
     private boolean isShortForm;
 
+    /** How long one may be, once both ends have agreed; it stays so. Any thread. */
+    private int maxMessageBytes = Integer.MAX_VALUE;
+
     ChannelHost(AbstractRdmaChannel channel) {
         this.channel = channel;
     }
@@ -263,11 +266,16 @@ final class ChannelHost
 
     @Override
     public int maxMessageBytes() {
-        MessageConnection begun = channel.connection().begun();
-        Negotiated agreed = begun == null ? null : begun.negotiated();
-        return agreed == null
-                ? Integer.MAX_VALUE
-                : Math.max(0, agreed.maxOutboundMessageBytes() - Frames.RESERVED_BYTES);
+        int known = maxMessageBytes;
+        if (known == Integer.MAX_VALUE) {
+            MessageConnection begun = channel.connection().begun();
+            Negotiated agreed = begun == null ? null : begun.negotiated();
+            if (agreed != null) {
+                known = Math.max(0, agreed.maxOutboundMessageBytes() - Frames.RESERVED_BYTES);
+                maxMessageBytes = known;
+            }
+        }
+        return known;
     }
 
     @Override
