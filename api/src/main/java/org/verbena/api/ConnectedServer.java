@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
 import java.util.concurrent.CompletableFuture;
 import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.request.Frames;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.transport.ConnectionException;
@@ -56,8 +57,8 @@ public final class ConnectedServer {
      * @return the reply, on the event loop; fails as {@link RdmaClient#request(byte[])} does
      */
     public CompletableFuture<byte[]> request(byte[] message) {
-        return LoopFuture.of(
-                Operation.REQUEST_BYTES.start(messenger, messenger.copy(message), timeoutNanos, true, false));
+        ByteBuf copy = Frames.copyOf(channel.alloc(), Messenger.buffer(message));
+        return LoopFuture.of(Operation.REQUEST_BYTES.start(messenger, copy, timeoutNanos, true, false));
     }
 
     /**

@@ -16,6 +16,7 @@ import org.verbena.api.client.RequestOptions;
 import org.verbena.api.internal.loop.HandlerTime;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.request.CodedStream;
+import org.verbena.api.internal.request.Frames;
 import org.verbena.api.internal.request.Headers;
 import org.verbena.api.internal.request.ItemStream;
 import org.verbena.api.internal.request.Messenger;
@@ -40,22 +41,7 @@ public final class Operations {
 
     /** Begins, now or when there is a connection. */
     public <T> CompletableFuture<T> start(Operation<T> operation, byte @Nullable [] message, long timeoutNanos) {
-        return start(operation, message, timeoutNanos, options.plan());
-    }
-
-    /** As {@link #start(Operation, byte[], long)}, by a plan. */
-    private <T> CompletableFuture<T> start(
-            Operation<T> operation, byte @Nullable [] message, long timeoutNanos, CallPlan plan) {
-        Messenger messenger = links.pick(plan);
-        ByteBuf copy;
-        try {
-            copy = messenger != null
-                    ? messenger.copy(message)
-                    : message == null ? null : Unpooled.copiedBuffer(message);
-        } catch (RuntimeException | Error noMemory) {
-            return LoopFuture.of(links.notifier(messenger).newFailedFuture(noMemory));
-        }
-        return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
+        return start(operation, Messenger.buffer(message), timeoutNanos);
     }
 
     /** As {@link #start(Operation, byte[], long)}. */
@@ -63,14 +49,13 @@ public final class Operations {
         return start(operation, message, timeoutNanos, options.plan());
     }
 
+    /** As {@link #start(Operation, ByteBuffer, long)}, by a plan. */
     private <T> CompletableFuture<T> start(
             Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos, CallPlan plan) {
         Messenger messenger = links.pick(plan);
         ByteBuf copy;
         try {
-            copy = messenger != null
-                    ? messenger.copy(message)
-                    : message == null ? null : Unpooled.copiedBuffer(message.duplicate());
+            copy = Frames.copyOf(allocator(messenger), message);
         } catch (RuntimeException | Error noMemory) {
             return LoopFuture.of(links.notifier(messenger).newFailedFuture(noMemory));
         }
@@ -90,7 +75,7 @@ public final class Operations {
 
     public CompletableFuture<byte[]> start(byte @Nullable [] message, RequestOptions how) {
         CallPlan plan = options.plan().with(how);
-        return start(RequestOperations.requestBytes(how, plan), message, timeoutNanos(how), plan);
+        return start(RequestOperations.requestBytes(how, plan), Messenger.buffer(message), timeoutNanos(how), plan);
     }
 
     public CompletableFuture<ByteBuffer> start(@Nullable ByteBuffer message, RequestOptions how) {
@@ -100,7 +85,7 @@ public final class Operations {
 
     public CompletableFuture<Reply<byte[]>> startReply(byte @Nullable [] message, RequestOptions how) {
         CallPlan plan = options.plan().with(how);
-        return start(RequestOperations.requestReply(how, plan), message, timeoutNanos(how), plan);
+        return start(RequestOperations.requestReply(how, plan), Messenger.buffer(message), timeoutNanos(how), plan);
     }
 
     public <Q, R> CompletableFuture<R> call(Method<Q, R> method, Q request, RequestOptions how) {
@@ -126,10 +111,13 @@ public final class Operations {
     }
 
     private static <Q> ByteBuf encode(@Nullable Messenger messenger, Method<Q, ?> method, Q request) throws Exception {
-        ByteBufAllocator allocator = messenger == null
+        return ShortForm.encode(allocator(messenger), method.request(), request);
+    }
+
+    private static ByteBufAllocator allocator(@Nullable Messenger messenger) {
+        return messenger == null
                 ? UnpooledByteBufAllocator.DEFAULT
                 : messenger.channel().alloc();
-        return ShortForm.encode(allocator, method.request(), request);
     }
 
     /** Begins a stream, once only. Takes ownership of the message. */

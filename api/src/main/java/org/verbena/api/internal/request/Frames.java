@@ -3,6 +3,9 @@ package org.verbena.api.internal.request;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -112,10 +115,47 @@ public final class Frames {
 
     private Frames() {}
 
+    /**
+     * A copy of a short message, with room in front of it: its frame is the same memory, so it is written once. It is
+     * on the heap: most who copy are on no loop, and would take memory of a pool under its lock.
+     */
+    private static final class Copy extends UnpooledHeapByteBuf {
+        private static final int ROOM_BYTES = HEADER_BYTES + TIME_BYTES;
+
+        Copy(int bytes) {
+            super(UnpooledByteBufAllocator.DEFAULT, ROOM_BYTES + bytes, ROOM_BYTES + bytes);
+            setIndex(ROOM_BYTES, ROOM_BYTES);
+        }
+    }
+
+    /** Copies a message, whose position stays; a long one into memory of the allocator. Null stays null. */
+    public static @Nullable ByteBuf copyOf(ByteBufAllocator allocator, @Nullable ByteBuffer message) {
+        if (message == null) {
+            return null;
+        }
+        int bytes = message.remaining();
+        ByteBuf copy = bytes <= COPIED_BYTES ? new Copy(bytes) : allocator.buffer(bytes);
+        return copy.writeBytes(message.duplicate());
+    }
+
+    /** The message alone again, of which a frame was made that was not sent. */
+    static ByteBuf unframed(ByteBuf message) {
+        return message instanceof Copy ? message.readerIndex(Copy.ROOM_BYTES) : message;
+    }
+
     /** Makes a frame, and takes ownership of the payload unless it throws. */
     static ByteBuf of(ByteBufAllocator allocator, int kind, long correlation, long timeMicros, ByteBuf payload) {
         boolean timed = timeMicros != NO_TIME;
-        ByteBuf head = allocator.directBuffer(HEADER_BYTES + (timed ? TIME_BYTES : 0) + copiedBytes(payload));
+        int headBytes = HEADER_BYTES + (timed ? TIME_BYTES : 0);
+        if (payload instanceof Copy && payload.readerIndex() == Copy.ROOM_BYTES) {
+            int from = Copy.ROOM_BYTES - headBytes;
+            payload.setLong(from, header(kind, correlation));
+            if (timed) {
+                payload.setInt(from + HEADER_BYTES, (int) timeMicros);
+            }
+            return payload.readerIndex(from);
+        }
+        ByteBuf head = allocator.directBuffer(headBytes + copiedBytes(payload));
         head.writeLong(header(kind, correlation));
         if (timed) {
             head.writeInt((int) timeMicros);

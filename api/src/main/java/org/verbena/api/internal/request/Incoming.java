@@ -259,21 +259,15 @@ public final class Incoming {
     }
 
     /** Replies with a copy. */
-    public CompletableFuture<Void> reply(byte[] message) {
-        ByteBuf copy;
-        try {
-            copy = messenger.outgoing().copy(message);
-        } catch (RuntimeException | Error noMemory) {
-            return messenger.completable(cannotAnswer(noMemory));
-        }
-        return messenger.completable(answer(copy));
+    public CompletableFuture<Void> reply(byte @Nullable [] message) {
+        return reply(Messenger.buffer(message));
     }
 
     /** Replies with a copy of what remains. */
-    public CompletableFuture<Void> reply(ByteBuffer message) {
+    public CompletableFuture<Void> reply(@Nullable ByteBuffer message) {
         ByteBuf copy;
         try {
-            copy = messenger.outgoing().copy(message);
+            copy = Frames.copyOf(messenger.channel().alloc(), message);
         } catch (RuntimeException | Error noMemory) {
             return messenger.completable(cannotAnswer(noMemory));
         }

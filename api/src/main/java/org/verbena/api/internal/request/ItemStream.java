@@ -519,10 +519,7 @@ public final class ItemStream implements MessageStream {
     public CompletableFuture<Void> send(byte[] message) {
         ByteBuf copy;
         try {
-            Place here = place;
-            copy = here == null
-                    ? Unpooled.copiedBuffer(message)
-                    : here.messenger().copy(message);
+            copy = Frames.copyOf(allocator(), Messenger.buffer(message));
         } catch (RuntimeException | Error noMemory) {
             return LoopFuture.of(notifier().newFailedFuture(noMemory));
         }

@@ -154,14 +154,9 @@ public final class Messenger extends ChannelDuplexHandler {
         return streams;
     }
 
-    /** In registered memory; null stays null, which sending refuses. */
-    public @Nullable ByteBuf copy(byte @Nullable [] bytes) {
-        return outgoing.copy(bytes);
-    }
-
-    /** As {@link #copy(byte[])}, without moving the position. */
-    public @Nullable ByteBuf copy(@Nullable ByteBuffer bytes) {
-        return outgoing.copy(bytes);
+    /** Null stays null, which sending refuses. */
+    public static @Nullable ByteBuffer buffer(byte @Nullable [] message) {
+        return message == null ? null : ByteBuffer.wrap(message);
     }
 
     /** Sends a plain message, unless too much waits to be sent; takes ownership of it. Any thread. */
@@ -171,20 +166,14 @@ public final class Messenger extends ChannelDuplexHandler {
 
     /** As {@link #send(ByteBuf)}, with a copy. */
     public CompletableFuture<Void> send(byte @Nullable [] message) {
-        ByteBuf copy;
-        try {
-            copy = outgoing.copy(message);
-        } catch (RuntimeException | Error noMemory) {
-            return completable(notifier.newFailedFuture(noMemory));
-        }
-        return completable(outgoing.message(copy));
+        return send(buffer(message));
     }
 
     /** As {@link #send(ByteBuf)}, with a copy of what remains. */
     public CompletableFuture<Void> send(@Nullable ByteBuffer message) {
         ByteBuf copy;
         try {
-            copy = outgoing.copy(message);
+            copy = Frames.copyOf(channel.alloc(), message);
         } catch (RuntimeException | Error noMemory) {
             return completable(notifier.newFailedFuture(noMemory));
         }

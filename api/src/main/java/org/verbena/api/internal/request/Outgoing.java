@@ -12,7 +12,6 @@ import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
-import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.RejectedExecutionException;
@@ -60,16 +59,6 @@ final class Outgoing {
     /** Sends from here on, when the pipeline has the messenger. */
     void begin0(ChannelHandlerContext here) {
         context = here;
-    }
-
-    /** In registered memory; null stays null, which {@link #send} refuses. */
-    @Nullable ByteBuf copy(byte @Nullable [] bytes) {
-        return bytes == null ? null : channel.alloc().buffer(bytes.length).writeBytes(bytes);
-    }
-
-    /** As {@link #copy(byte[])}, without moving the position. */
-    @Nullable ByteBuf copy(@Nullable ByteBuffer bytes) {
-        return bytes == null ? null : channel.alloc().buffer(bytes.remaining()).writeBytes(bytes.duplicate());
     }
 
     /**

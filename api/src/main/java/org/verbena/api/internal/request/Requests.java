@@ -340,7 +340,7 @@ public final class Requests {
             if (mayRedirect
                     && owner != null
                     && held != null
-                    && owner.goOn(this, operation(), held, leftNanos, hasFullTimeout)) {
+                    && owner.goOn(this, operation(), Frames.unframed(held), leftNanos, hasFullTimeout)) {
                 message = null;
                 giveBack(bytes);
             } else {
