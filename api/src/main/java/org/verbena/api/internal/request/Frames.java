@@ -138,7 +138,7 @@ public final class Frames {
         return copy.writeBytes(message.duplicate());
     }
 
-    /** The message alone again, of which a frame was made that was not sent. */
+    /** The message without its header again, if its frame was not sent. */
     static ByteBuf unframed(ByteBuf message) {
         return message instanceof Copy ? message.readerIndex(Copy.ROOM_BYTES) : message;
     }

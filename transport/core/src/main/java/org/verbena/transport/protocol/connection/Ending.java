@@ -113,7 +113,7 @@ final class Ending {
         parts.handshake.release();
         parts.outbox.updateWritable(false);
         parts.inbox.clear();
-        parts.counters.present(0, 0);
+        parts.counters.over();
         if (parts.handshake.negotiated() == null) {
             parts.handshake.failed(cause);
         } else {

@@ -63,7 +63,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private final Parts parts;
     private final Ending ending;
-    private final Arrivals arrivals;
 
     private TransferBudget.@Nullable Source budgets;
 
@@ -74,6 +73,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private volatile long network = PeerAddress.UNKNOWN;
 
     private byte[] peerPrivateData = {};
+
+    /** A frame came in this batch. */
+    private boolean received;
 
     /**
      * Creates the connection of one endpoint.
@@ -110,7 +112,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         raw = options.framing() == Framing.RAW;
         parts = new Parts(this, role, options, listener, nanoClock);
         ending = new Ending(parts, raw, this::threw);
-        arrivals = new Arrivals(parts, this);
     }
 
     /**
@@ -247,8 +248,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         operation.totalBytes = 0;
         operation.remainingBytes = 0;
         operation.failure = cause;
-        parts.outbox.submit(operation);
-        parts.settling.reportRefusal();
+        submit(operation);
+    }
+
+    private void submit(Operation operation) {
+        if (!parts.outbox.submit(operation)) {
+            settle(false);
+        }
     }
 
     /**
@@ -315,8 +321,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         boolean tooLarge =
                 options.framing() != Framing.STREAM && operation.totalBytes > parts.handshake.maxOutboundBytes();
         operation.failure = tooLarge ? Framer.tooLarge(operation, parts.handshake.maxOutboundBytes()) : null;
-        parts.outbox.submit(operation);
-        parts.settling.reportRefusal();
+        submit(operation);
     }
 
     /**
@@ -386,8 +391,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         try {
-            parts.postAhead(current);
-            if (parts.handshake.isOver()) {
+            if (parts.postAhead(current)) {
                 parts.outflow.post(current);
             }
             if (flushes) {
@@ -574,11 +578,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private void deliver() {
         boolean outer = parts.settling.enter();
         try {
-            if (parts.life.isUp() || parts.life.is(Phase.LINGERING)) {
-                parts.inbox.assemble();
+            if (!parts.inbox.isEmpty()) {
+                if (parts.life.isUp() || parts.life.is(Phase.LINGERING)) {
+                    parts.inbox.assemble();
+                }
+                parts.askAgainForMemory(this);
+                parts.inbox.deliverReady();
             }
-            parts.askAgainForMemory(this);
-            parts.inbox.deliverReady();
             parts.inbox.readComplete();
         } catch (Throwable e) {
             threw(e);
@@ -688,12 +694,49 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
-        arrivals.completed(endpoint, workId, status, lengthBytes, flags, immediateData);
+        parts.settling.beginBatch();
+        ByteBuf buffer = parts.window.take(workId);
+        if (buffer == null) {
+            abort(new IllegalStateException("the provider completed receive " + workId + ", which is not posted"));
+            return;
+        }
+        if (status != WorkStatus.SUCCESS) {
+            workFailed("receive of up to " + buffer.capacity() + " bytes", status);
+            buffer.release();
+            return;
+        }
+        frameCame();
+        if (parts.life.is(Phase.ABORTED)) {
+            buffer.release();
+            return;
+        }
+        try {
+            parts.frameReceiver.received(buffer, lengthBytes, flags, immediateData);
+            agree(endpoint);
+        } catch (Throwable e) {
+            threw(e);
+        }
     }
 
     @Override
     public boolean onMessage(Endpoint endpoint, MemorySegment memory, long offsetBytes, int lengthBytes) {
-        return arrivals.lies(memory, offsetBytes, lengthBytes);
+        parts.settling.beginBatch();
+        try {
+            if (!parts.frameReceiver.tryTake(memory, offsetBytes, lengthBytes)) {
+                return false;
+            }
+            frameCame(); // before a callback may ask
+            parts.frameReceiver.deliverTaken(lengthBytes);
+        } catch (Throwable e) {
+            parts.frameReceiver.dropTaken();
+            threw(e);
+        }
+        return true;
+    }
+
+    private void frameCame() {
+        parts.counters.frameReceived();
+        received = true;
     }
 
     /** A frame of the peer's is wrong. */
@@ -703,9 +746,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @Override
     public void onCompletionsHandled(Endpoint endpoint) {
-        boolean received = arrivals.takeReceived();
         boolean pumping = received || !parts.isAtRest();
         if (received) {
+            received = false;
             parts.timeouts.frameReceived();
         }
         deliver();
@@ -739,28 +782,32 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void pump(Endpoint endpoint) {
-        parts.postAhead(endpoint);
-        if (parts.handshake.isOver()) {
-            parts.rendezvous.post(endpoint, parts.life.isCloseRequested());
-            if (parts.inbox.assemble()) { // what came behind a message that has its memory now
-                parts.settling.pumpAgain();
-                onMemoryFreed(); // delivered by a task: this may be within a call of the user's
+        boolean isDelivering = !parts.inbox.isEmpty();
+        boolean isClosing = parts.life.isClosing();
+        if (parts.postAhead(endpoint)) {
+            if (isDelivering) {
+                parts.rendezvous.post(endpoint, parts.life.isCloseRequested());
+                if (parts.inbox.assemble()) { // what came behind a message that has its memory now
+                    parts.settling.pumpAgain();
+                    onMemoryFreed(); // delivered by a task: this may be within a call of the user's
+                }
             }
-            if (parts.life.hasPeerClosed()) {
+            if (isClosing && parts.life.hasPeerClosed()) {
                 parts.outbox.giveUpWaiting();
             }
             parts.outflow.post(endpoint);
-            if (!raw) {
+            if ((isClosing || parts.header.hasChanged()) && !raw) {
                 parts.control.post(endpoint);
             }
         }
-        if (parts.outflow.flush(endpoint) && (parts.life.isClosing() || !parts.outbox.isNoneWaiting())) {
+        if (parts.outflow.flush(endpoint) && (isClosing || !parts.outbox.isNoneWaiting())) {
             parts.settling.pumpAgain(); // CLOSE, or what waited for their memory
         }
-        parts.askAgainForMemory(this);
-        parts.counters.present(Math.max(0, parts.credits.available()), parts.credits.outstandingGrant());
+        if (isDelivering || parts.window.isDue()) {
+            parts.askAgainForMemory(this);
+        }
         parts.counters.queued(parts.outbox.queuedBytes());
-        if (parts.life.isClosing()) {
+        if (isClosing) {
             ending.finishClose(endpoint);
         }
         if (parts.life.isAgreed() && parts.outbox.updateWritable(parts.areClaimsHeldUp())) {

@@ -32,15 +32,18 @@ public final class OneSided {
     private final Handshake handshake;
     private final Transfers transfers;
     private final boolean raw;
-    private final Runnable onSubmitted;
+    private final Runnable onRefused;
 
     @SuppressWarnings("NullAway.Init") // set by prepare
     private EndpointCapabilities capabilities;
 
+    /** There was an operation: most connections have none, and ask for no turns. */
+    private boolean isUsed;
+
     /**
      * Creates the one-sided operations of one connection.
      *
-     * @param onSubmitted run when an operation was submitted; it may have its outcome already
+     * @param onRefused run when an operation has its outcome at once
      */
     OneSided(
             Lifecycle life,
@@ -50,9 +53,9 @@ public final class OneSided {
             Handshake handshake,
             Transfers transfers,
             boolean raw,
-            Runnable onSubmitted) {
+            Runnable onRefused) {
         this.life = life;
-        this.onSubmitted = onSubmitted;
+        this.onRefused = onRefused;
         this.outbox = outbox;
         this.ledger = ledger;
         this.credits = credits;
@@ -88,7 +91,7 @@ public final class OneSided {
             OperationCallback callback,
             @Nullable Object context) {
         checkSinks(local, hold);
-        submit(newOperation(Operation.Kind.READ, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
+        submit(newOperation(Operation.Kind.READ, remoteAddress, remoteKey, local, hold, callback, context));
     }
 
     /**
@@ -110,7 +113,7 @@ public final class OneSided {
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        submit(newOperation(Operation.Kind.WRITE, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
+        submit(newOperation(Operation.Kind.WRITE, remoteAddress, remoteKey, local, hold, callback, context));
     }
 
     /**
@@ -137,17 +140,10 @@ public final class OneSided {
         if (life.isAgreed() && !handshake.haveFeature(Wire.FEATURE_IMMEDIATE)) {
             throw missing("writes with immediate data", hold);
         }
-        submit(newOperation(
-                Operation.Kind.WRITE_WITH_IMMEDIATE,
-                remoteAddress,
-                remoteKey,
-                immediateData,
-                0,
-                0,
-                local,
-                hold,
-                callback,
-                context));
+        Operation operation = newOperation(
+                Operation.Kind.WRITE_WITH_IMMEDIATE, remoteAddress, remoteKey, local, hold, callback, context);
+        operation.immediateData = immediateData;
+        submit(operation);
     }
 
     /**
@@ -173,17 +169,11 @@ public final class OneSided {
             OperationCallback callback,
             @Nullable Object context) {
         checkAtomic(remoteAddress, local, hold);
-        submit(newOperation(
-                Operation.Kind.COMPARE_AND_SWAP,
-                remoteAddress,
-                remoteKey,
-                0,
-                expected,
-                value,
-                local,
-                hold,
-                callback,
-                context));
+        Operation operation =
+                newOperation(Operation.Kind.COMPARE_AND_SWAP, remoteAddress, remoteKey, local, hold, callback, context);
+        operation.compareOrAdd = expected;
+        operation.swap = value;
+        submit(operation);
     }
 
     /**
@@ -207,22 +197,23 @@ public final class OneSided {
             OperationCallback callback,
             @Nullable Object context) {
         checkAtomic(remoteAddress, local, hold);
-        submit(newOperation(
-                Operation.Kind.FETCH_AND_ADD, remoteAddress, remoteKey, 0, add, 0, local, hold, callback, context));
+        Operation operation =
+                newOperation(Operation.Kind.FETCH_AND_ADD, remoteAddress, remoteKey, local, hold, callback, context);
+        operation.compareOrAdd = add;
+        submit(operation);
     }
 
     private void submit(Operation operation) {
-        outbox.submit(operation);
-        onSubmitted.run();
+        isUsed = true;
+        if (!outbox.submit(operation)) {
+            onRefused.run();
+        }
     }
 
     private Operation newOperation(
             Operation.Kind kind,
             long remoteAddress,
             int remoteKey,
-            int immediateData,
-            long compareOrAdd,
-            long swap,
             ScatterGatherList local,
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
@@ -231,9 +222,6 @@ public final class OneSided {
         operation.hold = hold;
         operation.remoteAddress = remoteAddress;
         operation.remoteKey = remoteKey;
-        operation.immediateData = immediateData;
-        operation.compareOrAdd = compareOrAdd;
-        operation.swap = swap;
         try {
             operation.setPieces(local);
         } catch (IllegalStateException e) {
@@ -288,12 +276,16 @@ public final class OneSided {
 
     /** Waiting operations are posted now, as far as possible. */
     void beginPosting() {
-        transfers.operations().beginAsking();
+        if (isUsed) {
+            transfers.operations().beginAsking();
+        }
     }
 
     /** Waiting operations were posted, as far as possible. */
     void endPosting() {
-        transfers.operations().endAsking();
+        if (isUsed) {
+            transfers.operations().endAsking();
+        }
     }
 
     /** Posts the next work request of an operation; says why not. */

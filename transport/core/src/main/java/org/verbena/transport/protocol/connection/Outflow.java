@@ -26,7 +26,7 @@ final class Outflow {
     private final Framer framer;
     private final OneSided oneSided;
     private final HeaderState header;
-    private final Timeouts timeouts;
+    private final Runnable retry;
     private final ConnectionCounters counters;
     private final Peer peer;
     /** Slots of the send queue that are left to control frames. */
@@ -39,13 +39,14 @@ final class Outflow {
     private long stalledSinceNanos;
     private FlightEvents.@Nullable CreditStall stallEvent;
 
+    /** The retry makes the connection try again in a while, when nothing reports that there is memory. */
     Outflow(
             Outbox outbox,
             SendLedger ledger,
             Framer framer,
             OneSided oneSided,
             HeaderState header,
-            Timeouts timeouts,
+            Runnable retry,
             ConnectionCounters counters,
             Peer peer) {
         this.outbox = outbox;
@@ -53,7 +54,7 @@ final class Outflow {
         this.framer = framer;
         this.oneSided = oneSided;
         this.header = header;
-        this.timeouts = timeouts;
+        this.retry = retry;
         this.counters = counters;
         this.peer = peer;
         reserved = framer instanceof RawFramer ? 0 : Credits.CONTROL_RECEIVES;
@@ -92,7 +93,7 @@ final class Outflow {
         if (ledger.takeStaged()) {
             endpoint.flush();
         }
-        return endpoint.hasSentCopies() && outbox.endHold();
+        return outbox.isHeld() && endpoint.hasSentCopies() && outbox.endHold();
     }
 
     private void postWaiting(Endpoint endpoint) {
@@ -116,7 +117,7 @@ final class Outflow {
             }
             if (obstacle != Obstacle.NONE) {
                 if (obstacle == Obstacle.MEMORY && !ledger.hasCopiesOut()) {
-                    timeouts.retry();
+                    retry.run();
                 }
                 stallBecomes(obstacle, false);
                 return;

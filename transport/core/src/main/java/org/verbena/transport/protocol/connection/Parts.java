@@ -39,7 +39,7 @@ final class Parts {
     final Peer peer = new Peer();
     final Credits credits = new Credits();
     final HeaderState header = new HeaderState();
-    final ConnectionCounters counters = new ConnectionCounters();
+    final ConnectionCounters counters = new ConnectionCounters(credits);
     final Callbacks callbacks;
     final FrameTap tap;
     final Transfers transfers;
@@ -112,10 +112,9 @@ final class Parts {
                 tap,
                 outbox::maybeComplete,
                 connection::violated);
-        timeouts =
-                new Timeouts(role, options, life, peer, nanoClock, credits, window, inbox, rendezvous, outbox, control);
-        outflow = new Outflow(outbox, ledger, framer, oneSided, header, timeouts, counters, peer);
-        settling = new Settling(outbox, control, timeouts, callbacks, connection::pump);
+        timeouts = new Timeouts(this, role, options, nanoClock);
+        outflow = new Outflow(outbox, ledger, framer, oneSided, header, this::retry, counters, peer);
+        settling = new Settling(this, connection);
     }
 
     /** The endpoint exists: from now on there is memory, and receives are posted. */
@@ -129,7 +128,6 @@ final class Parts {
         ledger.prepare(capabilities, memory, options.framing());
         sendMemory.prepare(endpoint, memory);
         inbox.prepare(memory);
-        timeouts.prepare(memory);
         handshake.prepare(memory);
         learn(capabilities);
         window.prepare(endpoint, capabilities, memory, role == Role.ACCEPTOR);
@@ -177,27 +175,33 @@ final class Parts {
         }
     }
 
-    /** Receives come first, then the frames whose headers promise them. */
-    void postAhead(Endpoint endpoint) {
-        if (window.post(endpoint, inbox.undelivered(), inbox.isReading())) {
-            settling.pumpAgain();
-        }
-        if (handshake.isOver() && options.framing() != Framing.RAW) {
-            window.grant(inbox.undelivered());
+    /**
+     * Receives come first, then the frames whose headers promise them.
+     *
+     * @return whether the handshake is over, so that messages may follow
+     */
+    boolean postAhead(Endpoint endpoint) {
+        if (window.isDue()) {
+            if (window.post(endpoint, inbox.undelivered(), inbox.isReading())) {
+                settling.pumpAgain();
+            }
+            if (handshake.isOver() && options.framing() != Framing.RAW) {
+                window.grant(inbox.undelivered());
+            }
         }
         handshake.post(endpoint);
+        return handshake.isOver();
     }
 
     /** Whether nothing waits for what sends give back when they are done: slots of the send queue, and memory. */
     boolean isAtRest() {
-        return life.is(Lifecycle.Phase.ACTIVE)
-                && handshake.isOver()
+        return handshake.isOver()
                 && outbox.isNoneWaiting()
                 && outbox.isWritable()
                 && !outbox.isHeld()
                 && !ledger.isStaged()
                 && inbox.isEmpty()
-                && !control.lacksSlot()
+                && !header.hasChanged()
                 && !isClaimRefused();
     }
 

@@ -1,8 +1,6 @@
 package org.verbena.transport.protocol.connection;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.framing.ControlFrames;
-import org.verbena.transport.protocol.sending.Outbox;
 
 /**
  * Decides when the connection calls out. Every entry point changes the connection's parts first and ends with {@link
@@ -11,11 +9,8 @@ import org.verbena.transport.protocol.sending.Outbox;
  * leaves them to that loop.
  */
 final class Settling {
-    private final Outbox outbox;
-    private final ControlFrames control;
-    private final Timeouts timeouts;
-    private final Callbacks callbacks;
-    private final Runnable pump;
+    private final Parts parts;
+    private final MessageConnection connection;
 
     /** Within a batch of completions, at whose end everything settles. */
     private boolean inBatch;
@@ -30,12 +25,9 @@ final class Settling {
     /** The exception of a callback that still has to be thrown to the caller. */
     private @Nullable Error thrown;
 
-    Settling(Outbox outbox, ControlFrames control, Timeouts timeouts, Callbacks callbacks, Runnable pump) {
-        this.outbox = outbox;
-        this.control = control;
-        this.timeouts = timeouts;
-        this.callbacks = callbacks;
-        this.pump = pump;
+    Settling(Parts parts, MessageConnection connection) {
+        this.parts = parts;
+        this.connection = connection;
     }
 
     /** Whether this is within another entry point, or a batch. */
@@ -97,19 +89,19 @@ final class Settling {
         busy = true;
         boolean more = true;
         while (more) {
-            if (outbox.reportOutcome()) {
+            if (parts.outbox.reportOutcome()) {
                 continue;
             }
             if (pumpAgain) {
                 pumpAgain = false;
-                pump.run();
-            } else if (control.takePong()) {
-                callbacks.pong(control.answeredNonce());
+                connection.pump();
+            } else if (parts.control.takePong()) {
+                parts.callbacks.pong(parts.control.answeredNonce());
             } else if (endDue) {
                 endDue = false;
-                callbacks.inactive(endCause);
+                parts.callbacks.inactive(endCause);
             } else {
-                more = reportDeadline();
+                more = parts.timeouts.mayChange() && reportDeadline();
             }
         }
         busy = false;
@@ -120,20 +112,13 @@ final class Settling {
         }
     }
 
-    /** Something was submitted: unless it was refused, nothing has changed that anybody must know. */
-    void reportRefusal() {
-        if (outbox.hasOutcome()) {
-            settle(false);
-        }
-    }
-
     /** Reports the next deadline if it is earlier than the one that the listener knows. */
     private boolean reportDeadline() {
-        timeouts.update();
-        long nextNanos = timeouts.nextNanos();
-        boolean nearer = timeouts.takeNearer(nextNanos);
+        parts.timeouts.update();
+        long nextNanos = parts.timeouts.nextNanos();
+        boolean nearer = parts.timeouts.takeNearer(nextNanos);
         if (nearer) {
-            callbacks.deadline(nextNanos);
+            parts.callbacks.deadline(nextNanos);
         }
         return nearer;
     }

@@ -7,16 +7,8 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.framing.ControlFrames;
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.receiving.Inbox;
-import org.verbena.transport.protocol.receiving.ReceiveWindow;
 import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
-import org.verbena.transport.protocol.sending.Outbox;
-import org.verbena.transport.protocol.state.Lifecycle;
 import org.verbena.transport.protocol.state.Lifecycle.Phase;
-import org.verbena.transport.protocol.state.Peer;
-import org.verbena.transport.protocol.wire.Credits;
 
 /**
  * What a peer must do in time: answer HELLO, CLOSE and PING, finish a message whose memory others wait for, and return
@@ -43,20 +35,10 @@ final class Timeouts {
      */
     static final int LEAST_BYTES = RendezvousReceiver.READ_CHUNK_BYTES;
 
+    private final Parts parts;
     private final Role role;
     private final MessageOptions options;
-    private final Lifecycle life;
-    private final Peer peer;
     private final LongSupplier clock;
-    private final Credits credits;
-    private final ReceiveWindow window;
-    private final Inbox inbox;
-    private final RendezvousReceiver rendezvous;
-    private final Outbox outbox;
-    private final ControlFrames control;
-
-    @SuppressWarnings("NullAway.Init") // set by prepare
-    private MessageBuffers buffers;
 
     private long helloNanos = NONE;
     private long closeNanos = NONE;
@@ -76,6 +58,11 @@ final class Timeouts {
     /** The deadline that was last reported to the listener. */
     private long reportedNanos = NONE;
 
+    /** The phase for which all that the peer owes is watched. */
+    private Phase watchedPhase = Phase.CONNECTING;
+    /** Something else began since, or something that the peer owes without a phase of its own is watched. */
+    private boolean mayChange;
+
     // What had arrived of messages at the last check.
     private long finished;
     private long takenBytes;
@@ -83,44 +70,23 @@ final class Timeouts {
     /** Since then, this end has kept the peer from sending. */
     private boolean withheld;
 
-    Timeouts(
-            Role role,
-            MessageOptions options,
-            Lifecycle life,
-            Peer peer,
-            LongSupplier clock,
-            Credits credits,
-            ReceiveWindow window,
-            Inbox inbox,
-            RendezvousReceiver rendezvous,
-            Outbox outbox,
-            ControlFrames control) {
+    Timeouts(Parts parts, Role role, MessageOptions options, LongSupplier clock) {
+        this.parts = parts;
         this.role = role;
         this.options = options;
-        this.life = life;
-        this.peer = peer;
         this.clock = clock;
-        this.credits = credits;
-        this.window = window;
-        this.inbox = inbox;
-        this.rendezvous = rendezvous;
-        this.outbox = outbox;
-        this.control = control;
-    }
-
-    void prepare(MessageBuffers memory) {
-        buffers = memory;
     }
 
     /** When the connection must be called next. */
     long nextNanos() {
-        if (!life.isUp()) {
-            return life.is(Phase.LINGERING) ? retryNanos : NONE; // a message that has come may wait for its memory
+        if (!parts.life.isUp()) {
+            // A message that has come may wait for its memory.
+            return parts.life.is(Phase.LINGERING) ? retryNanos : NONE;
         }
         long nanos = NONE;
-        if (life.is(Phase.HANDSHAKE)) {
+        if (parts.life.is(Phase.HANDSHAKE)) {
             nanos = helloNanos;
-        } else if (life.isClosing()) {
+        } else if (parts.life.isClosing()) {
             nanos = closeNanos;
         } else if (watchesSilence) {
             nanos = silenceNanos();
@@ -133,36 +99,51 @@ final class Timeouts {
      * if this end's loop was late and pinged long after it was due.
      */
     private long silenceNanos() {
-        if (!control.isPinging()) {
+        if (!parts.control.isPinging()) {
             return silentSinceNanos + keepAliveNanos();
         }
         long lateNanos = Math.max(0, pingedNanos - silentSinceNanos - keepAliveNanos());
         return silentSinceNanos + 2 * keepAliveNanos() + lateNanos;
     }
 
+    /**
+     * Whether there may be an earlier deadline than the one that the listener knows: a message that is delivered as it
+     * comes, and what is sent, never bring one.
+     */
+    boolean mayChange() {
+        return mayChange
+                || !parts.life.is(watchedPhase)
+                || !parts.inbox.isEmpty()
+                || parts.window.openQuestion() != question;
+    }
+
     /** Begins to watch what the peer owes from now on. */
     void update() {
-        if (life.is(Phase.HANDSHAKE)) {
-            beginHandshake();
-        } else if (life.isAgreed()) {
-            if (life.isClosing()) {
-                beginClosing();
+        watchedPhase = parts.life.phase();
+        if (parts.life.is(Phase.HANDSHAKE)) {
+            helloNanos = helloNanos == NONE ? after(options.helloTimeoutMillis()) : helloNanos;
+        } else if (parts.life.isAgreed()) {
+            if (parts.life.isClosing()) {
+                closeNanos = closeNanos == NONE ? after(options.closeTimeoutMillis()) : closeNanos;
             } else if (options.framing() != Framing.RAW) {
                 watchSilence();
             }
         }
-        if (watchMessage(inbox.isWithinMessage() || rendezvous.isReading())) {
+        if (watchMessage(parts.inbox.isWithinMessage() || parts.rendezvous.isReading())) {
             see();
         }
         watchReturn();
-        if (!rendezvous.isReading() && (!inbox.isReading() || credits.outstandingGrant() <= 0)) {
+        if (!parts.rendezvous.isReading() && (!parts.inbox.isReading() || parts.credits.outstandingGrant() <= 0)) {
             withheld = true;
         }
+        mayChange = messageNanos != NONE || returnNanos != NONE;
     }
 
     /** A peer whose messages this end holds up need not use its grants, nor one that has closed. */
     private void watchReturn() {
-        int open = life.isClosing() || !inbox.isReading() || rendezvous.isHeldUp() ? 0 : window.openQuestion();
+        int open = parts.life.isClosing() || !parts.inbox.isReading() || parts.rendezvous.isHeldUp()
+                ? 0
+                : parts.window.openQuestion();
         if (open == 0) {
             returnNanos = NONE;
         } else if (returnNanos == NONE || open != question) {
@@ -177,12 +158,12 @@ final class Timeouts {
     }
 
     private long arrivedNow() {
-        return window.arrivedBytes() + rendezvous.takenBytes();
+        return parts.window.arrivedBytes() + parts.rendezvous.takenBytes();
     }
 
     /** Checks what is due: pings a silent peer, and returns why the peer is to be disconnected, or null. */
     @Nullable ConnectionException check(long nowNanos) {
-        if (!life.isUp()) {
+        if (!parts.life.isUp()) {
             return null;
         }
         ConnectionException late = checkMessage(nowNanos);
@@ -192,15 +173,15 @@ final class Timeouts {
         if (isDue(returnNanos, nowNanos)) {
             if (arrivedNow() - bytesAtQuestion < LEAST_BYTES) {
                 return new ConnectionException.TimedOut(
-                        peer + " was asked for grants that it does not use, while others waited for them, and has"
+                        parts.peer + " was asked for grants that it does not use, while others waited for them, and has"
                                 + " neither returned nor used all but one of them for " + returnMillis() + " ms");
             }
             awaitReturn(); // it uses them, over a slow network, or sends a long message, which needs none
         }
-        if (life.is(Phase.HANDSHAKE)) {
+        if (parts.life.is(Phase.HANDSHAKE)) {
             return checkHello(nowNanos);
         }
-        if (life.isClosing()) {
+        if (parts.life.isClosing()) {
             return checkClose(nowNanos);
         }
         return watchesSilence ? checkSilence(nowNanos) : null;
@@ -208,10 +189,10 @@ final class Timeouts {
 
     private @Nullable ConnectionException checkHello(long nowNanos) {
         return isDue(helloNanos, nowNanos)
-                ? new ConnectionException.TimedOut(peer + " is connected but did not "
+                ? new ConnectionException.TimedOut(parts.peer + " is connected but did not "
                         + (role == Role.INITIATOR ? "answer HELLO" : "send HELLO") + " within "
                         + options.helloTimeoutMillis() + " ms"
-                        + (window.isStarved() ? ", or this end had no memory for receives to answer with" : ""))
+                        + (parts.window.isStarved() ? ", or this end had no memory for receives to answer with" : ""))
                 : null;
     }
 
@@ -219,12 +200,12 @@ final class Timeouts {
         if (!isDue(closeNanos, nowNanos)) {
             return null;
         }
-        if (life.hasAnswered()) {
-            peer.disconnect();
+        if (parts.life.hasAnswered()) {
+            parts.peer.disconnect();
             return null;
         }
-        return new ConnectionException.TimedOut(peer + " did not accept what was queued and answer CLOSE within "
-                + options.closeTimeoutMillis() + " ms; " + outbox.queuedBytes()
+        return new ConnectionException.TimedOut(parts.peer + " did not accept what was queued and answer CLOSE within "
+                + options.closeTimeoutMillis() + " ms; " + parts.outbox.queuedBytes()
                 + " bytes of messages may not have been delivered");
     }
 
@@ -232,18 +213,19 @@ final class Timeouts {
         if (nowNanos - silenceNanos() < 0) {
             return null;
         }
-        if (control.isPinging()) {
-            return new ConnectionException.TimedOut(peer + " did not answer a keepalive and was silent for "
+        if (parts.control.isPinging()) {
+            return new ConnectionException.TimedOut(parts.peer + " did not answer a keepalive and was silent for "
                     + TimeUnit.NANOSECONDS.toMillis(nowNanos - silentSinceNanos) + " ms");
         }
-        control.ping(nowNanos, true);
+        parts.control.ping(nowNanos, true);
         pingedNanos = nowNanos;
         return null;
     }
 
     /** Pings for the program. The peer has as long for its answer as for that to a keepalive. */
     void ping(long nonce) {
-        control.ping(nonce, false);
+        mayChange = true;
+        parts.control.ping(nonce, false);
         pingedNanos = clock.getAsLong();
     }
 
@@ -254,14 +236,14 @@ final class Timeouts {
         }
         boolean slow =
                 !withheld && finished == finishedNow() && takenNow() - takenBytes < Math.min(LEAST_BYTES, owedBytes);
-        boolean fragments = inbox.isMessageInMemory();
+        boolean fragments = parts.inbox.isMessageInMemory();
         see();
-        if (!slow || !(fragments || rendezvous.isReading()) || !buffers.isMessageAwaited()) {
+        if (!slow || !(fragments || parts.rendezvous.isReading()) || !parts.buffers.isMessageAwaited()) {
             return null;
         }
-        return new ConnectionException.TimedOut(peer
+        return new ConnectionException.TimedOut(parts.peer
                 + (fragments
-                        ? " sent too little of a message, " + inbox.expectedBytes() + " bytes before its end"
+                        ? " sent too little of a message, " + parts.inbox.expectedBytes() + " bytes before its end"
                         : " was too slow to answer reads of a message")
                 + ", while others waited for memory to receive into: less than " + LEAST_BYTES + " bytes in "
                 + TimeUnit.NANOSECONDS.toMillis(MESSAGE_NANOS) + " ms");
@@ -270,16 +252,16 @@ final class Timeouts {
     private void see() {
         finished = finishedNow();
         takenBytes = takenNow();
-        owedBytes = rendezvous.isReading() ? LEAST_BYTES : inbox.expectedBytes();
+        owedBytes = parts.rendezvous.isReading() ? LEAST_BYTES : parts.inbox.expectedBytes();
         withheld = false;
     }
 
     private long finishedNow() {
-        return inbox.finished() + rendezvous.done();
+        return parts.inbox.finished() + parts.rendezvous.done();
     }
 
     private long takenNow() {
-        return inbox.takenBytes() + rendezvous.takenBytes();
+        return parts.inbox.takenBytes() + parts.rendezvous.takenBytes();
     }
 
     /** As long as it may take to answer a keepalive. */
@@ -287,19 +269,6 @@ final class Timeouts {
         return options.keepAliveMillis() > 0
                 ? options.keepAliveMillis()
                 : (int) TimeUnit.NANOSECONDS.toMillis(MESSAGE_NANOS);
-    }
-
-    /** Connected: the peer's part of the handshake is awaited. */
-    private void beginHandshake() {
-        if (helloNanos == NONE) {
-            helloNanos = after(options.helloTimeoutMillis());
-        }
-    }
-
-    private void beginClosing() {
-        if (closeNanos == NONE) {
-            closeNanos = after(options.closeTimeoutMillis());
-        }
     }
 
     /** With keepalive, a silent peer is pinged. */
@@ -340,11 +309,13 @@ final class Timeouts {
 
     /** Schedules another attempt to get memory. */
     void retry() {
+        mayChange = true;
         retryNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
     }
 
     /** Schedules a call after this long, or sooner; returns the time now. */
     long wakeAfter(long nanos) {
+        mayChange = true;
         long nowNanos = clock.getAsLong();
         retryNanos = sooner(retryNanos, nowNanos + nanos);
         return nowNanos;
@@ -382,6 +353,7 @@ final class Timeouts {
 
     /** The deadline that was reported to the listener has come. */
     void ring() {
+        mayChange = true;
         reportedNanos = NONE;
     }
 

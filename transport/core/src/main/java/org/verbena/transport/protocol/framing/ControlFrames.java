@@ -40,8 +40,6 @@ public final class ControlFrames {
     private long answeredNonce;
     /** The peer has asked for grants. */
     private boolean returnDue;
-    /** The send queue was full when something might have been due. */
-    private boolean lacksSlot;
 
     public ControlFrames(
             Lifecycle life,
@@ -71,6 +69,7 @@ public final class ControlFrames {
 
     /** Sends a ping; no other ping may be outstanding. */
     public void ping(long nonce, boolean forKeepAlive) {
+        header.changed();
         pingDue = true;
         pingForKeepAlive = forKeepAlive;
         pingNonce = nonce;
@@ -90,13 +89,13 @@ public final class ControlFrames {
 
     /** The peer asks for the grants that this end does not need. */
     void grantsWanted() {
+        header.changed();
         returnDue = true;
     }
 
-    /** Posts the control frame that is due, or the ACK. */
+    /** Posts the control frame that is due, or the ACK. What finds no slot of the send queue remains due. */
     public void post(Endpoint endpoint) {
-        lacksSlot = ledger.free(endpoint) < 1;
-        if (lacksSlot || life.is(Lifecycle.Phase.CLOSED)) {
+        if (ledger.free(endpoint) < 1 || life.is(Lifecycle.Phase.CLOSED)) {
             return;
         }
         if (credits.canSendControl()) {
@@ -110,15 +109,10 @@ public final class ControlFrames {
             if (frames.postHeader(endpoint, Wire.ACK, 0, 0, life.isClosing())) {
                 credits.answerSent();
                 counters.controlFrameSent();
-            } else {
-                lacksSlot = true;
             }
+        } else if (credits.isQuiet() && !header.isWaiting() && !returnDue) {
+            header.allSaid();
         }
-    }
-
-    /** Whether what is due may be waiting for a slot of the send queue. */
-    public boolean lacksSlot() {
-        return lacksSlot;
     }
 
     private int next() {
@@ -165,7 +159,6 @@ public final class ControlFrames {
         int length = type == Wire.LONGER ? window.bufferBytes() : returned;
         // After CLOSE nothing more is sent; the connection waits for the last send to complete.
         if (!frames.postHeader(endpoint, type, length, payload, life.isClosing())) {
-            lacksSlot = true;
             return;
         }
         credits.controlFrameSent();
@@ -190,6 +183,7 @@ public final class ControlFrames {
 
     /** Handles one of the peer's control frames, whose header has been read; returns the violation, or null. */
     @Nullable String received(int type, ByteBuf buffer, int lengthBytes) {
+        header.changed();
         if (type == Wire.ACK) {
             credits.answerReceived();
             return null;

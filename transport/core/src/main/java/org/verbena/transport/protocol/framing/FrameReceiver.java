@@ -84,8 +84,7 @@ public final class FrameReceiver {
         if (payload < 0
                 || lengthBytes > window.bufferBytes()
                 || !window.isOfOneLength() // whose receives are counted
-                || !life.isAgreed()
-                || life.hasPeerClosed()
+                || !life.is(Lifecycle.Phase.ACTIVE)
                 || tap.isOn()
                 || !inbox.isNext()
                 || !(framer instanceof HeadedFramer headed)) {

@@ -47,6 +47,9 @@ public final class Handshake {
 
     private int features;
     private int programFeatures;
+    /** The features of both ends, once they have agreed; with RAW, where the peer does not say, this end's. */
+    private int commonFeatures;
+
     private Wire.@Nullable Hello peerHello;
     private @Nullable Negotiated negotiated;
     private int maxOutboundBytes = Integer.MAX_VALUE;
@@ -215,6 +218,7 @@ public final class Handshake {
         }
         window.open(hello != null && (hello.features() & Wire.FEATURE_LONGER) != 0);
         life.agreed();
+        commonFeatures = hello == null ? features : features & hello.features();
         Negotiated agreed;
         if (hello == null) {
             agreed = agreeRaw(window.bufferBytes());
@@ -331,11 +335,9 @@ public final class Handshake {
         return (features & feature) != 0;
     }
 
-    /** Whether both ends have a feature; with RAW, where the peer does not say, this one. */
+    /** Whether both ends have a feature; none before they have agreed. */
     public boolean haveFeature(int feature) {
-        Wire.Hello hello = peerHello;
-        boolean peerHas = raw || (hello != null && (hello.features() & feature) != 0);
-        return hasFeature(feature) && peerHas;
+        return (commonFeatures & feature) != 0;
     }
 
     /** How many bytes of a message fit into the next frame. */

@@ -84,6 +84,9 @@ public final class MessageBuffers {
     private final RegisteredBufferPool sendPool;
     private final RegisteredBufferPool receivePool;
     private final MemoryDomain domain;
+    /** The budget for receiving. */
+    private final long maxBytes;
+
     private final MemoryQueue queue;
     /** Bytes of messages outside the pool. */
     private final AtomicLong plainBytes = new AtomicLong();
@@ -121,6 +124,7 @@ public final class MessageBuffers {
         this.sendPool = sendPool;
         this.receivePool = receivePool;
         domain = sendPool.domain();
+        maxBytes = receivePool.options().maxRegisteredBytes();
         queue = new MemoryQueue(receivePool, this::admits);
     }
 
@@ -235,7 +239,6 @@ public final class MessageBuffers {
         if (!tryCharge(network, capacityBytes)) {
             return null;
         }
-        long maxBytes = receivePool.options().maxRegisteredBytes();
         ByteBuf plain = null;
         try {
             if (receivePool.metrics().usedBytes() + plainBytes.addAndGet(capacityBytes) <= maxBytes) {
@@ -300,12 +303,11 @@ public final class MessageBuffers {
 
     private synchronized boolean admits(long network, long bytes) {
         long heldBytes = bytesByNetwork.getOrDefault(network, 0L);
-        return heldBytes == 0 || heldBytes + bytes <= receivePool.options().maxRegisteredBytes() / ADDRESS_DIVISOR;
+        return heldBytes == 0 || heldBytes + bytes <= maxBytes / ADDRESS_DIVISOR;
     }
 
     /** What one direction of the budget, promises or receives, may have when the other has so much. */
     private long leftBeside(long othersBytes) {
-        long maxBytes = receivePool.options().maxRegisteredBytes();
         return maxBytes - Math.max(maxBytes / LEAST_DIVISOR, othersBytes);
     }
 
@@ -504,7 +506,7 @@ public final class MessageBuffers {
      * @return bytes
      */
     public long shareBytes() {
-        return receivePool.options().maxRegisteredBytes() / SHARE_DIVISOR;
+        return maxBytes / SHARE_DIVISOR;
     }
 
     /**
@@ -522,11 +524,10 @@ public final class MessageBuffers {
     }
 
     private @Nullable RegisteredByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
-        if (capacityBytes > pool.options().maxRegisteredBytes()) {
-            // Waiting would never end: this throws, with the reason.
-            return pool.allocate(capacityBytes, capacityBytes);
-        }
-        return tryRegistered(pool, capacityBytes);
+        RegisteredByteBuf buffer = tryRegistered(pool, capacityBytes);
+        return buffer == null && capacityBytes > pool.options().maxRegisteredBytes()
+                ? pool.allocate(capacityBytes, capacityBytes) // which throws: waiting would never end
+                : buffer;
     }
 
     /** The one place where a refusal of the device becomes the want of memory, which is waited out or worked around. */

@@ -91,6 +91,11 @@ public final class ReceiveWindow {
     /** How often it was asked. */
     private int questions;
 
+    /** Receives may be missing, or be to become longer: one was used, or the peer wants more. */
+    private boolean receivesDue = true;
+    /** The peer has used grants since it was granted the last ones, or there may be more receives. */
+    private boolean grantsDue = true;
+
     private boolean open;
     private boolean controlCame;
     private boolean peerWaited;
@@ -214,6 +219,7 @@ public final class ReceiveWindow {
      */
     public void open(boolean peerFollows) {
         open = true;
+        receivesDue = true;
         Receives receives = ownReceives;
         if (receives != null && options.framing() != Framing.RAW) {
             firstPostDue = true;
@@ -278,6 +284,7 @@ public final class ReceiveWindow {
             receives.grow(ownBytes);
             longerFrom = receives.nextNumber();
             growthUnannounced = true;
+            header.changed();
         }
     }
 
@@ -304,6 +311,11 @@ public final class ReceiveWindow {
         return Math.max(1, (ownReceives == null ? 0 : ownReceives.depth()) - Credits.CONTROL_RECEIVES);
     }
 
+    /** Whether receives may have to be posted or granted; not while messages take none, and use no grants. */
+    public boolean isDue() {
+        return receivesDue || grantsDue || shared != null;
+    }
+
     /**
      * Posts what is missing.
      *
@@ -314,6 +326,9 @@ public final class ReceiveWindow {
     public boolean post(Endpoint endpoint, int undelivered, boolean reading) {
         SharedReceives common = shared;
         Receives receives = ownReceives;
+        if (!receivesDue && common == null) {
+            return false;
+        }
         boolean wasStarved = starved;
         starved = false;
         if (common != null) {
@@ -339,12 +354,19 @@ public final class ReceiveWindow {
             if (wanted >= Math.clamp(kept / divisor, 1, MOST_REPOSTED) || (controlCame && wanted > 0)) {
                 // The device must have the receives before a header promises them to the peer.
                 if (receives.post(wanted) > 0) {
+                    grantsDue = true;
                     endpoint.flush();
                 }
                 starved = receives.starved();
             }
         }
         controlCame = controlCame && !credits.controlReposted(missingForControl());
+        receivesDue = receives == null
+                || receives.posted() < kept
+                || !open
+                || controlCame
+                || starved
+                || (longWanted && isShort());
         peerWaited = false;
         if (starved && !wasStarved) {
             counters.memoryStallBegan();
@@ -409,9 +431,13 @@ public final class ReceiveWindow {
 
     /** Grants the peer as many more message frames as may be granted, with the next header. */
     public void grant(int undelivered) {
+        grantsDue = false;
         int more = grantable(undelivered);
         if (more > 0) {
             credits.grant(more);
+            if (credits.isMoreWanted()) {
+                header.changed();
+            }
         }
     }
 
@@ -440,6 +466,7 @@ public final class ReceiveWindow {
         if (shared != null) {
             return shared.take(workId);
         }
+        receivesDue = true;
         return ownReceives == null ? null : ownReceives.take(workId);
     }
 
@@ -466,23 +493,29 @@ public final class ReceiveWindow {
     public void peerWaited() {
         peerWaited = true;
         longWanted = true;
+        receivesDue = true;
     }
 
     /** The peer's last header asked for more grants. */
     public void peerAsked() {
         longWanted = true;
+        receivesDue = true;
+        header.changed();
     }
 
     /** A receive for control was used: it is posted again before anything else, and acknowledged only then. */
     public void controlCame() {
         controlCame = true;
+        receivesDue = true;
     }
 
     /** A message frame of so many bytes used one receive; returns the violation, or null. */
     public @Nullable String messageFrameCame(int frameBytes) {
         String violation = credits.messageFrameReceived();
+        grantsDue = true;
         if (isShort() && frameBytes > firstBytes / MUCH_OF_SHORT_DIVISOR) {
             longWanted = true;
+            receivesDue = true;
         }
         if (seat != null) {
             seat.used();

@@ -95,8 +95,11 @@ public final class Outbox {
         return ofLoop;
     }
 
-    /** Submits an operation: it waits to be posted, or fails at once if it is invalid or no more are accepted. */
-    public void submit(Operation operation) {
+    /**
+     * Submits an operation: it waits to be posted, or fails at once if it is invalid or no more are accepted; returns
+     * whether it waits.
+     */
+    public boolean submit(Operation operation) {
         boolean isMessage = operation.kind == Operation.Kind.MESSAGE;
         if (isMessage) {
             addMessage(operation);
@@ -107,7 +110,7 @@ public final class Outbox {
         }
         if (operation.failure == null) {
             enqueue(operation);
-            return;
+            return true;
         }
         operation.posted = true;
         if (isMessage) {
@@ -116,6 +119,7 @@ public final class Outbox {
         } else {
             finish(operation);
         }
+        return false;
     }
 
     /** Why no more operations are accepted, or null. */
@@ -155,7 +159,7 @@ public final class Outbox {
      */
     public boolean updateWritable(boolean isHeldUp) {
         boolean before = writable;
-        writable = waitingHead == null && !isHeldUp && life.isAgreed() && !life.isClosing();
+        writable = waitingHead == null && !isHeldUp && life.is(Lifecycle.Phase.ACTIVE);
         return writable != before;
     }
 
@@ -382,11 +386,6 @@ public final class Outbox {
             }
             operation = next;
         }
-    }
-
-    /** Whether a callback is due. */
-    public boolean hasOutcome() {
-        return outcomesHead != null;
     }
 
     /** Calls the callback that is due next; false if there is none. */

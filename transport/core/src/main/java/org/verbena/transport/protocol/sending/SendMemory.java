@@ -192,7 +192,8 @@ public final class SendMemory {
      * The endpoint has copied the message's next bytes, as it would any: counts those that had to be copied anyway.
      */
     public void countCopy(Operation operation, int lengthBytes, int maxSges) {
-        int pieces = buffers.pieces(messageOf(operation), operation.index, lengthBytes);
+        ByteBuf message = messageOf(operation);
+        int pieces = message.hasArray() ? -1 : buffers.pieces(message, operation.index, lengthBytes);
         if (pieces < 0 || pieces > maxSges) {
             counters.copied(lengthBytes);
         }

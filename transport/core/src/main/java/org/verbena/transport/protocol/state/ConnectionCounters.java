@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.function.LongUnaryOperator;
 import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.protocol.wire.Credits;
 
 /**
  * The counters and current figures of one connection. Its loop writes them; any thread may read them, with a slight
@@ -39,7 +40,14 @@ public final class ConnectionCounters {
     private static final int STALLED_SINCE = COUNT;
 
     private final long[] values = new long[COUNT + 1];
+    private final Credits credits;
     private volatile LongUnaryOperator queue = LongUnaryOperator.identity();
+    /** Written by the loop, read by any thread: nothing is granted any more. */
+    private volatile boolean over;
+
+    public ConnectionCounters(Credits credits) {
+        this.credits = credits;
+    }
 
     private void add(int counter, long amount) {
         ELEMENT.setOpaque(values, counter, values[counter] + amount);
@@ -117,13 +125,12 @@ public final class ConnectionCounters {
         add(RECEIVE_QUEUE_LOW, 1);
     }
 
-    /** A current figure, not a total. */
-    public void present(int credits, int creditsGranted) {
-        ELEMENT.setOpaque(values, CREDITS, (long) credits);
-        ELEMENT.setOpaque(values, CREDITS_GRANTED, (long) creditsGranted);
+    /** The connection has ended. */
+    public void over() {
+        over = true;
     }
 
-    /** Also a current figure. */
+    /** A current figure, not a total. */
     public void queued(long queuedBytes) {
         ELEMENT.setOpaque(values, QUEUED_BYTES, queuedBytes);
     }
@@ -137,6 +144,10 @@ public final class ConnectionCounters {
     public long copyTo(long[] into) {
         for (int i = 0; i < COUNT; i++) {
             into[i] = get(i);
+        }
+        if (!over) { // as they are now: no message has to note them
+            into[CREDITS] = Math.max(0, credits.available());
+            into[CREDITS_GRANTED] = credits.outstandingGrant();
         }
         into[QUEUED_BYTES] = queue.applyAsLong(into[QUEUED_BYTES]);
         return get(STALLED_SINCE);

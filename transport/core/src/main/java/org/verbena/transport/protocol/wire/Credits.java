@@ -297,6 +297,11 @@ public final class Credits {
         return !answerOut;
     }
 
+    /** Whether neither end waits for what the other has to say about grants or control frames. */
+    public boolean isQuiet() {
+        return !controlOut && !answerOwed && !isMoreWanted();
+    }
+
     public void answerSent() {
         answerOut = true;
         answerOutAt = ++controlSent;

@@ -10,17 +10,21 @@ public final class HeaderState {
     private boolean waited;
     private boolean waiting;
     private boolean reclaims;
+    /** Something may be worth a frame of its own. */
+    private boolean changed;
 
     /** One more message of the peer was read. */
     public void rendezvousDone() {
         rendezvousDone++;
         rendezvousDue = true;
+        changed = true;
     }
 
     /** Something has to wait for grants. */
     public void waits() {
         waited = true;
         waiting = true;
+        changed = true;
     }
 
     /** Nothing waits for grants any more. */
@@ -36,6 +40,22 @@ public final class HeaderState {
     /** This end wants back the grants that the peer does not use. */
     public void reclaim() {
         reclaims = true;
+        changed = true;
+    }
+
+    /** What the peer should know, or has asked, has changed: that may be worth a frame of its own. */
+    public void changed() {
+        changed = true;
+    }
+
+    /** Whether anything may be worth a frame of its own: a message asks no more than this. */
+    public boolean hasChanged() {
+        return changed;
+    }
+
+    /** Nothing is, until something changes. */
+    public void allSaid() {
+        changed = false;
     }
 
     /** Whether there is something that is worth a frame of its own. */
