@@ -159,7 +159,8 @@ public final class Exchange {
 
     /**
      * Sends a message of its own to the peer, which is never a reply: on this connection, and as often as the program
-     * likes.
+     * likes. If the client of a client's handler leaves the connection, as for a better rung, the message goes over
+     * another of its connections.
      *
      * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
      * @return done when the send has completed. It fails with {@link SendLimitException} if too much {@linkplain

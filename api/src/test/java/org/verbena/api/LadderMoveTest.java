@@ -11,6 +11,7 @@ import ch.qos.logback.core.read.ListAppender;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -370,6 +371,57 @@ class LadderMoveTest {
             assertThat(done(last)).isEqualTo(text("the reply"));
             awaitConnections(server, 1);
             Patience.until("all have arrived", () -> arrived.get() == messages);
+        }
+    }
+
+    /** The client has left the connection by then, and the server reads nothing there: it answers on the next one. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatTheServerSendsBehindItsLastReplyIsAnswered(boolean virtualThreads) throws Exception {
+        int messages = 200;
+        BlockingQueue<Exchange> kept = new LinkedBlockingQueue<>();
+        Set<Integer> back = ConcurrentHashMap.newKeySet();
+        CompletableFuture<Future<Void>> written = new CompletableFuture<>();
+        long movedBefore = LadderStatistics.of(StagedProvider.NAME).movedUp();
+        MessageHandler handler = (exchange, message) -> {
+            if (exchange.isRequest()) {
+                kept.add(exchange);
+            } else if (!back.add(message.getInt(message.readerIndex()))) {
+                violations.add(message.getInt(message.readerIndex()) + " came back twice");
+            }
+        };
+        MessageHandler answering = (exchange, message) -> {
+            if (!written.isDone()) {
+                written.complete(exchange.channel().writeAndFlush(message.retainedDuplicate()));
+            }
+            exchange.send(message.retain());
+        };
+        try (RdmaServer server = serve(false, handler);
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .ladder(MOVING)
+                        .virtualThreads(virtualThreads)
+                        .onMessage(answering)
+                        .connect("127.0.0.1", server.port())) {
+            CompletableFuture<byte[]> last = client.request(text("last"));
+            Exchange exchange = Patience.take("the request", kept);
+            better.serve(true);
+            Patience.until(
+                    "it has moved up for good",
+                    () -> LadderStatistics.of(StagedProvider.NAME).movedUp() > movedBefore);
+            exchange.channel().eventLoop().execute(() -> {
+                exchange.reply(text("the reply"));
+                for (int number = 0; number < messages; number++) {
+                    exchange.send(ByteBuffer.allocate(4).putInt(number).flip());
+                }
+            });
+            assertThat(done(last)).isEqualTo(text("the reply"));
+            Patience.until("all came back", () -> back.size() == messages);
+            assertThat(done(written).await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+            assertThat(done(written).isSuccess())
+                    .as("written to the connection itself")
+                    .isFalse();
         }
     }
 

@@ -93,7 +93,8 @@ final class Outgoing {
     }
 
     /**
-     * Sends a plain message, unless too much waits to be sent.
+     * Sends a plain message, unless too much waits to be sent. On a connection that its client leaves, the client goes
+     * on with it: its server reads nothing behind a leave.
      *
      * @param payload its ownership is taken
      * @return done when the send has completed
@@ -103,8 +104,7 @@ final class Outgoing {
     }
 
     /**
-     * As {@link #message(ByteBuf)}. On a connection that is gone, or that its client is about to leave, the client goes
-     * on with it, if so requested.
+     * As {@link #message(ByteBuf)}. On a connection that is gone, the client continues with it as well, if asked to.
      *
      * @param payload its ownership is taken
      */
@@ -115,7 +115,9 @@ final class Outgoing {
             return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
         }
         LinkOwner client = messenger.owner();
-        if (mayRedirect && client != null && payload != null && !messenger.isUsable()) {
+        boolean isUsable =
+                mayRedirect ? messenger.isUsable() : !messenger.requests().isLeaving();
+        if (client != null && payload != null && !isUsable) {
             Promise<Void> outcome = notifier.newPromise();
             try {
                 boolean hasGone = client.goOn(outcome, Operation.SEND, payload, Long.MAX_VALUE, true);
@@ -252,6 +254,10 @@ final class Outgoing {
 
     /** Writes a message of the program's to the channel behind the messenger. Event loop only. */
     void write0(ByteBuf payload, ChannelPromise promise) {
+        if (messenger.requests().hasLeft0()) {
+            refuse(payload, promise, messenger.closed("send", new ClosedChannelException()));
+            return;
+        }
         ByteBuf frame = frameFor(promise, Frames.MESSAGE, 0, Frames.NO_TIME, payload);
         if (frame != null) {
             context.write(frame, promise);

@@ -193,6 +193,11 @@ public final class Requests {
         return leaving;
     }
 
+    /** Whether the server was asked to close the connection: it reads nothing behind that. */
+    boolean hasLeft0() {
+        return left;
+    }
+
     /** Counts a message no more. Any thread. */
     void giveBack(int bytes) {
         limit.giveBack(bytes);
