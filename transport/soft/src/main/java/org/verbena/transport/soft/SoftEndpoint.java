@@ -300,8 +300,9 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
             if (now.out.pump()) {
                 scheduleTurn();
             }
-            if (now.in.wantsDirect()) { // a read was requested
-                requireSocket().readDirectly();
+            SoftSocket its = requireSocket();
+            if (its.isOnRing() && now.in.wantsDirect()) { // a read was requested
+                its.readDirectly();
             }
         } catch (IOException e) {
             end.reset();
@@ -439,8 +440,9 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
             turnBytes += bytes;
         } while (turnBytes < TURN_BYTES && isOpen() && in.hasMore());
         readsMuch = turnBytes >= MUCH_BYTES;
-        if (turnBytes < SocketReader.DIRECT_BYTES && !in.wantsDirect()) {
-            requireSocket().receiveByRing();
+        SoftSocket its = requireSocket();
+        if (turnBytes < SocketReader.DIRECT_BYTES && its.isOnRing() && !in.wantsDirect()) {
+            its.receiveByRing();
         }
     }
 

@@ -19,6 +19,7 @@ import org.verbena.transport.soft.uring.RingLoop;
 import org.verbena.transport.soft.uring.RingStream;
 import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.SoftwareIoHandler;
+import org.verbena.transport.spi.RateLimitedLog;
 
 /**
  * A TCP connection on an event loop. Its owner is first the handshake, then the endpoint. At the end the owner calls
@@ -28,6 +29,9 @@ import org.verbena.transport.software.SoftwareIoHandler;
  */
 final class SoftSocket extends LoopSocket {
     private static final Logger LOG = LoggerFactory.getLogger(SoftSocket.class);
+
+    /** Logs the connections that their loop's ring cannot take. */
+    private static final RateLimitedLog STAYING = new RateLimitedLog(LOG);
 
     /** How long a closed connection may take to send its last bytes and to receive the peer's end of stream. */
     static final int LINGER_MILLIS = 2_000;
@@ -115,14 +119,14 @@ final class SoftSocket extends LoopSocket {
         }
         try {
             RingStream made = loopRing.add(channel(), new RingEvents());
+            ring = made; // which closes it, whatever follows
             super.await(NioIoOps.NONE);
-            ring = made;
             made.receive();
         } catch (IOException e) {
             if (io().options().io() == SoftOptions.Io.IO_URING) {
                 throw e;
             }
-            LOG.warn("{} stays with NIO", this, e);
+            STAYING.warn(this + " stays with NIO: " + e);
         }
     }
 
@@ -134,6 +138,11 @@ final class SoftSocket extends LoopSocket {
         } else {
             now.awaitWritable(NioIoOps.WRITE.isIncludedIn(ops.value()));
         }
+    }
+
+    /** Whether the ring carries the stream. */
+    boolean isOnRing() {
+        return ring != null;
     }
 
     /** Has the owner read the channel, until it says otherwise: for long payload. */

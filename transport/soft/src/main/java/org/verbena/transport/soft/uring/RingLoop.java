@@ -171,8 +171,8 @@ public final class RingLoop implements Ring.Completions {
     }
 
     void cancel(long target) {
-        outstanding++;
         ring.cancel(target, id(0, CANCEL));
+        outstanding++;
     }
 
     /** The receive buffers, for one callback at a time. */

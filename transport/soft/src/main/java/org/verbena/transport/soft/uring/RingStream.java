@@ -113,9 +113,9 @@ public final class RingStream {
     public void receive() {
         direct = false;
         if (!receiving && !ended && isUsable()) {
+            ring.receive(descriptor, id(RingLoop.RECEIVE));
             receiving = true;
             outstanding++;
-            ring.receive(descriptor, id(RingLoop.RECEIVE));
         }
     }
 
@@ -142,7 +142,7 @@ public final class RingStream {
     private void onReceived(int result, int flags) {
         int buffer = Ring.buffer(flags);
         try {
-            if (result > 0 && buffer >= 0 && !closed) {
+            if (result > 0 && buffer >= 0 && !closed && !ended) {
                 loop.received(buffer, result);
                 owner.onReceived(
                         loop.buffers(),
@@ -157,6 +157,9 @@ public final class RingStream {
                 ring.provide(buffer);
             }
         }
+        if (result > 0 && buffer < 0 && !closed && !ended) { // the kernel has lost what came
+            end(new SocketException("the kernel received " + result + " bytes without a buffer"));
+        }
         if ((flags & Ring.MORE) != 0) {
             return;
         }
@@ -169,7 +172,7 @@ public final class RingStream {
             end(null);
         } else if (error == ENOBUFS) {
             loop.receiveLater(this);
-        } else if (error != 0 && error != ECANCELED && error != EINTR && error != Errno.EAGAIN) {
+        } else if (error != 0 && error != ECANCELED && !isForAMoment(error)) {
             end(failure("receiving", error));
         } else if (direct) {
             readNow();
@@ -197,8 +200,8 @@ public final class RingStream {
             owner.onFailure(t);
         }
         if (mayRead() && !readablePolled && isUsable()) {
-            readablePolled = true;
             poll(IoUring.POLLIN, RingLoop.READABLE);
+            readablePolled = true;
         }
     }
 
@@ -209,6 +212,11 @@ public final class RingStream {
         } catch (Throwable t) {
             owner.onFailure(t);
         }
+    }
+
+    /** A signal of the kernel's thread that did it, or no other way to wait. */
+    private static boolean isForAMoment(int error) {
+        return error == EINTR || error == Errno.EAGAIN;
     }
 
     private static IOException failure(String what, int error) {
@@ -232,10 +240,16 @@ public final class RingStream {
             bytes += pieces[i].remaining();
         }
         if (slot >= 0) {
-            if (slotBytes + bytes > RingLoop.SLOT_BYTES || !ring.lengthen(ticket, slotBytes - slotSent + (int) bytes)) {
+            int unsent = slotBytes - slotSent;
+            if (slotBytes + bytes > RingLoop.SLOT_BYTES || !ring.lengthen(ticket, unsent + (int) bytes)) {
                 return 0;
             }
-            copy(pieces, first, count);
+            try {
+                slotBytes += copy(pieces, first, count, slotBytes);
+            } catch (RuntimeException gone) { // the memory of a piece: nothing else is sent in its place
+                ring.lengthen(ticket, unsent);
+                throw gone;
+            }
             return bytes;
         }
         int free = bytes > 0 && bytes <= RingLoop.SLOT_BYTES && isUsable() ? loop.takeSlot() : -1;
@@ -243,27 +257,32 @@ public final class RingStream {
             return -1;
         }
         slot = free;
-        slotBytes = 0;
         slotSent = 0;
-        copy(pieces, first, count);
-        send();
+        try {
+            slotBytes = copy(pieces, first, count, 0);
+            send();
+        } catch (RuntimeException refused) { // by the memory of a piece, or the kernel
+            releaseSlot();
+            throw refused;
+        }
         return bytes;
     }
 
-    private void copy(ByteBuffer[] pieces, int first, int count) {
+    /** Copies the pieces into the slot, from there on; returns how many bytes. */
+    private int copy(ByteBuffer[] pieces, int first, int count, int from) {
         ByteBuffer to = loop.slots();
-        int at = slot * RingLoop.SLOT_BYTES + slotBytes;
+        int at = slot * RingLoop.SLOT_BYTES + from;
         to.limit(to.capacity()).position(at);
         for (int i = first; i < first + count; i++) {
             to.put(pieces[i]);
         }
-        slotBytes += to.position() - at;
+        return to.position() - at;
     }
 
     private void send() {
+        ticket = ring.send(descriptor, loop.slotAddress(slot) + slotSent, slotBytes - slotSent, id(RingLoop.SEND));
         sends++;
         outstanding++;
-        ticket = ring.send(descriptor, loop.slotAddress(slot) + slotSent, slotBytes - slotSent, id(RingLoop.SEND));
     }
 
     /** Whether bytes that were taken are not with TCP yet. */
@@ -294,8 +313,8 @@ public final class RingStream {
     public void awaitWritable(boolean wanted) {
         wantsWrite = wanted;
         if (wanted && slot < 0 && !writablePolled && isUsable()) {
-            writablePolled = true;
             poll(IoUring.POLLOUT, RingLoop.WRITABLE);
+            writablePolled = true;
         }
     }
 
@@ -316,7 +335,7 @@ public final class RingStream {
     private void onSent(int result, boolean whole) {
         if (!whole) {
             slotSent += Math.max(0, result);
-            if (result > 0 && isUsable()) {
+            if ((result > 0 || isForAMoment(-result)) && isUsable()) {
                 send();
                 return;
             }
@@ -341,8 +360,8 @@ public final class RingStream {
     }
 
     private void poll(int events, int kind) {
-        outstanding++;
         ring.poll(descriptor, events, id(kind));
+        outstanding++;
     }
 
     private void cancel(int kind) {

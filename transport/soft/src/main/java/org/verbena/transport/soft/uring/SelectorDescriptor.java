@@ -31,7 +31,7 @@ final class SelectorDescriptor {
      * @return the descriptor, which belongs to the selector
      * @throws IOException {@code /proc} cannot be read, or the JDK's selector is not made of epoll
      */
-    static int of(Selector selector) throws IOException {
+    static synchronized int of(Selector selector) throws IOException { // two searches at a time would be in step
         Set<Integer> left = epollDescriptors();
         for (int round = 0; round < ROUNDS; round++) {
             selector.wakeup();

@@ -66,6 +66,12 @@ final class SocketDescriptor {
         }
     }
 
+    private static int nextUnknown(int from) {
+        synchronized (KNOWN) {
+            return KNOWN.nextClearBit(from);
+        }
+    }
+
     private static boolean isKnown(int descriptor) {
         synchronized (KNOWN) {
             return KNOWN.get(descriptor);
@@ -88,8 +94,10 @@ final class SocketDescriptor {
         int find() throws IOException {
             mark();
             int near;
+            int end;
             synchronized (KNOWN) {
                 near = last;
+                end = KNOWN.length() + NEAR;
             }
             for (int i = 0; i <= NEAR; i++) {
                 if (isIt(near + i)) {
@@ -97,6 +105,12 @@ final class SocketDescriptor {
                 }
                 if (isIt(near - i)) {
                     return near - i;
+                }
+            }
+            // It may be one that was free among those that are known, of which a list would have all.
+            for (int i = nextUnknown(0); i < end; i = nextUnknown(i + 1)) {
+                if (isIt(i)) {
+                    return i;
                 }
             }
             try (DirectoryStream<Path> all = Files.newDirectoryStream(DESCRIPTORS)) {

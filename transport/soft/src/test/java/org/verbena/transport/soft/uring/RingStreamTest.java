@@ -1,10 +1,12 @@
 package org.verbena.transport.soft.uring;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.channel.IoHandlerContext;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
@@ -15,11 +17,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A stream on a kernel that completes short, late, in another order, or not at all. */
 @Timeout(60)
 class RingStreamTest {
     private static final int DESCRIPTOR = 1_000_000;
+    private static final int EINTR = 4;
+    private static final int EAGAIN = 11;
     private static final int ECONNRESET = 104;
     private static final int ENOBUFS = 105;
     private static final int ECANCELED = 125;
@@ -253,6 +259,95 @@ class RingStreamTest {
         ring.unsubmit(continued);
         assertThat(write(4)).isEqualTo(1);
         assertThat(ring.sent(ring.pending("send"))).containsExactly(2, 3, 4);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {EINTR, EAGAIN})
+    void aSendThatTheKernelInterruptsIsContinued(int error) {
+        write(1, 2, 3);
+        turn();
+        ring.complete(ring.pending("send"), -error, 0);
+        turn();
+        assertThat(owner.events).isEmpty();
+        assertThat(stream.isSending()).isTrue();
+        FakeRing.Operation again = ring.pending("send");
+        assertThat(ring.sent(again)).containsExactly(1, 2, 3);
+        ring.complete(again, 3, 0);
+        turn();
+        assertThat(stream.isSending()).isFalse();
+    }
+
+    /** Registered memory whose arena was closed while a send of it was out. */
+    private static ByteBuffer gone(int bytes) {
+        try (Arena arena = Arena.ofShared()) {
+            return arena.allocate(bytes).asByteBuffer();
+        }
+    }
+
+    @Test
+    void aPieceWhoseMemoryIsGoneTakesNoSlot() {
+        for (int i = 0; i <= RingLoop.SLOTS; i++) {
+            assertThatThrownBy(() -> stream.write(new ByteBuffer[] {gone(5)}, 0, 1))
+                    .isInstanceOf(IllegalStateException.class);
+        }
+        assertThat(stream.isSending()).isFalse();
+        assertThat(ring.isPending("send")).isFalse();
+        assertThat(write(1, 2)).isEqualTo(2);
+        assertThat(ring.sent(ring.pending("send"))).containsExactly(1, 2);
+    }
+
+    /** What the slot held before would be another connection's. */
+    @Test
+    void aPieceWhoseMemoryIsGoneLengthensNothing() {
+        write(1, 2, 3);
+        assertThatThrownBy(() -> stream.write(new ByteBuffer[] {ByteBuffer.wrap(new byte[1]), gone(5)}, 0, 2))
+                .isInstanceOf(IllegalStateException.class);
+        assertThat(ring.sent(ring.pending("send"))).containsExactly(1, 2, 3);
+        assertThat(write(4)).isEqualTo(1);
+        assertThat(ring.sent(ring.pending("send"))).containsExactly(1, 2, 3, 4);
+        turn();
+        ring.complete(ring.pending("send"), 4, 0);
+        turn();
+        assertThat(stream.isSending()).isFalse();
+    }
+
+    @Test
+    void bytesWithoutABufferAreAFailure() {
+        ring.complete(ring.pending("receive"), 3, Ring.MORE);
+        turn();
+        assertThat(owner.events).containsExactly("failed");
+    }
+
+    @Test
+    void nothingIsReceivedBehindTheEnd() {
+        write(1);
+        turn();
+        ring.complete(ring.pending("send"), -ECONNRESET, 0);
+        ring.receive(ring.pending("receive"), new byte[] {7}, true);
+        ring.complete(ring.pending("receive"), -ECONNRESET, 0);
+        turn();
+        assertThat(owner.received.toByteArray()).isEmpty();
+        assertThat(owner.events).containsExactly("failed");
+        assertThat(ring.provided).hasSize(Ring.BUFFERS);
+    }
+
+    @Test
+    void thePeerMayEndItsHalfFirst() {
+        write(1);
+        turn();
+        FakeRing.Operation send = ring.pending("send");
+        ring.complete(ring.pending("receive"), 0, 0);
+        turn();
+        stream.awaitWritable(true);
+        ring.complete(send, 1, 0);
+        turn();
+        assertThat(owner.events).containsExactly("ended", "writable");
+        assertThat(write(2)).isEqualTo(1);
+        turn();
+        ring.complete(ring.pending("send"), -ECONNRESET, 0);
+        turn();
+        assertThat(owner.events).containsExactly("ended", "writable");
+        assertThat(stream.isSending()).isFalse();
     }
 
     @Test
