@@ -32,10 +32,13 @@ final class Contenders {
         ALL.put("verbena-protocol", () -> new ProtocolContender(false));
         ALL.put("verbena-claim", () -> new ProtocolContender(true));
         ALL.put("verbena-rendezvous", () -> new VerbenaContender(false, 64 << 10));
+        ALL.put("verbena-nio", () -> new VerbenaContender("nio"));
+        ALL.put("verbena-io_uring", () -> new VerbenaContender("io_uring"));
         ALL.put("verbena-crc", () -> new VerbenaContender(true));
         ALL.put("verbena-requests", RequestContender::new);
-        ALL.put("netty-nio", () -> new NettyContender(false));
-        ALL.put("netty-verbena", () -> new NettyContender(true));
+        ALL.put("netty-nio", () -> new NettyContender(NettyContender.Transport.NIO));
+        ALL.put("netty-io_uring", () -> new NettyContender(NettyContender.Transport.IO_URING));
+        ALL.put("netty-verbena", () -> new NettyContender(NettyContender.Transport.VERBENA));
         ALL.put("aeron-ipc", () -> new AeronContender(AeronContender.Medium.IPC));
         ALL.put("aeron-udp", () -> new AeronContender(AeronContender.Medium.UDP));
         ALL.put("grpc", grpc(Transport.SHADED, Kind.UNARY));

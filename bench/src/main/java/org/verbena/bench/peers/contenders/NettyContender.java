@@ -9,9 +9,13 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.ServerChannel;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.channel.uring.IoUringIoHandler;
+import io.netty.channel.uring.IoUringServerSocketChannel;
+import io.netty.channel.uring.IoUringSocketChannel;
 import io.netty.handler.codec.ByteToMessageDecoder;
 import io.netty.handler.codec.LengthFieldBasedFrameDecoder;
 import java.net.InetSocketAddress;
@@ -35,25 +39,44 @@ public final class NettyContender implements Contender {
 
     private static final int MAX_FRAME = 17 << 20;
 
-    private final boolean verbena;
+    /** What takes the place of sockets. */
+    public enum Transport {
+        NIO(NioServerSocketChannel.class, NioSocketChannel.class),
+        /** Netty's own, with its native code and as it is by default. */
+        IO_URING(IoUringServerSocketChannel.class, IoUringSocketChannel.class),
+        /** Verbena's streams. */
+        VERBENA(RdmaServerSocketChannel.class, RdmaSocketChannel.class);
 
-    /**
-     * Makes one.
-     *
-     * @param verbena whether Verbena's streams take the sockets' place
-     */
-    public NettyContender(boolean verbena) {
-        this.verbena = verbena;
+        private final Class<? extends ServerChannel> server;
+        private final Class<? extends Channel> client;
+
+        Transport(Class<? extends ServerChannel> server, Class<? extends Channel> client) {
+            this.server = server;
+            this.client = client;
+        }
+
+        private EventLoopGroup newGroup() {
+            return switch (this) {
+                case NIO -> new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+                case IO_URING -> new MultiThreadIoEventLoopGroup(1, IoUringIoHandler.newFactory());
+                case VERBENA -> new RdmaEventLoopGroup(Place.provider(), 1);
+            };
+        }
     }
 
-    private EventLoopGroup newGroup() {
-        return verbena
-                ? new RdmaEventLoopGroup(Place.provider(), 1)
-                : new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+    private final Transport transport;
+
+    /** Makes one. */
+    public NettyContender(Transport transport) {
+        this.transport = transport;
     }
 
     @Override
     public List<String> jvmFlags() {
+        return flagsOfNetty();
+    }
+
+    static List<String> flagsOfNetty() {
         List<String> flags = new ArrayList<>(Nettys.JVM_FLAGS);
         // The composite cumulator, below, keeps a whole receive buffer for each short read: 64 messages of 1 MiB took
         // more than the usual 1 GiB.
@@ -62,7 +85,7 @@ public final class NettyContender implements Contender {
     }
 
     private void setUp(Channel channel, ChannelInboundHandlerAdapter handler) {
-        if (!verbena) {
+        if (transport != Transport.VERBENA) {
             channel.config().setAllocator(PooledByteBufAllocator.DEFAULT);
         }
         channel.config().setRecvByteBufAllocator(new AdaptiveRecvByteBufAllocator(64, 16 << 10, 64 << 10));
@@ -77,10 +100,10 @@ public final class NettyContender implements Contender {
 
     @Override
     public Server startServer(Path scratch) throws Exception {
-        EventLoopGroup group = newGroup();
+        EventLoopGroup group = transport.newGroup();
         Channel server = new ServerBootstrap()
                 .group(group)
-                .channel(verbena ? RdmaServerSocketChannel.class : NioServerSocketChannel.class)
+                .channel(transport.server)
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel channel) {
@@ -107,10 +130,6 @@ public final class NettyContender implements Contender {
     @Override
     public Client connect(String address) throws Exception {
         return EchoClient.connect(
-                newGroup(),
-                verbena ? RdmaSocketChannel.class : NioSocketChannel.class,
-                Place.address(Integer.parseInt(address)),
-                4,
-                this::setUp);
+                transport.newGroup(), transport.client, Place.address(Integer.parseInt(address)), 4, this::setUp);
     }
 }

@@ -10,6 +10,7 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
@@ -31,6 +32,9 @@ public final class VerbenaContender implements Contender {
     private final boolean crc;
     private final int rendezvousThresholdBytes;
 
+    /** What carries soft's bytes; null for the default. */
+    private final @Nullable String io;
+
     /**
      * With the limit for messages that need no rendezvous that is the default.
      *
@@ -48,14 +52,31 @@ public final class VerbenaContender implements Contender {
      * @param rendezvousThresholdBytes larger messages are read by the peer
      */
     public VerbenaContender(boolean crc, int rendezvousThresholdBytes) {
+        this(crc, rendezvousThresholdBytes, null);
+    }
+
+    /**
+     * On NIO or io_uring, whatever is the default.
+     *
+     * @param io as {@code org.verbena.soft.io}; only the software provider has this option
+     */
+    public VerbenaContender(String io) {
+        this(false, MessageOptions.DEFAULTS.rendezvousThresholdBytes(), io);
+    }
+
+    private VerbenaContender(boolean crc, int rendezvousThresholdBytes, @Nullable String io) {
         this.crc = crc;
         this.rendezvousThresholdBytes = rendezvousThresholdBytes;
+        this.io = io;
     }
 
     @Override
     public List<String> jvmFlags() {
-        List<String> flags = new ArrayList<>(new NettyContender(false).jvmFlags());
+        List<String> flags = new ArrayList<>(NettyContender.flagsOfNetty());
         flags.add("-Dorg.verbena.soft.crc=" + crc);
+        if (io != null) {
+            flags.add("-Dorg.verbena.soft.io=" + io);
+        }
         return flags;
     }
 
@@ -89,9 +110,9 @@ public final class VerbenaContender implements Contender {
 
     @Override
     public Server startServer(Path scratch) throws Exception {
-        if (crc && !Place.provider().equals("soft")) {
+        if ((crc || io != null) && !Place.provider().equals("soft")) {
             throw new IllegalArgumentException("--provider " + Place.provider()
-                    + ": only soft can be told to use CRC32C: leave this contender out");
+                    + ": only soft can be told to use CRC32C, NIO or io_uring: leave this contender out");
         }
         RdmaEventLoopGroup group = loop();
         Channel server = new ServerBootstrap()
