@@ -17,7 +17,7 @@ final class ElsewhereProvider extends DelegatingProvider {
     private final UnaryOperator<InetSocketAddress> where;
 
     ElsewhereProvider(UnaryOperator<InetSocketAddress> where) {
-        super(new SoftProvider(SoftOptions.DEFAULTS));
+        super(new SoftProvider(SoftOptions.ofSystemProperties()));
         this.where = where;
     }
 

@@ -143,7 +143,7 @@ class RefusedThreadsTest {
         private final LoopClock clock;
 
         RefusingProvider(LoopClock clock) {
-            super(new SoftProvider(SoftOptions.DEFAULTS));
+            super(new SoftProvider(SoftOptions.ofSystemProperties()));
             this.clock = clock;
         }
 

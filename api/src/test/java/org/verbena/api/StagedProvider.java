@@ -20,7 +20,7 @@ final class StagedProvider extends DelegatingProvider {
     private volatile boolean serves = true;
 
     StagedProvider() {
-        super(new SoftProvider(SoftOptions.DEFAULTS));
+        super(new SoftProvider(SoftOptions.ofSystemProperties()));
     }
 
     /** Where it connects to instead; may throw. */

@@ -60,11 +60,11 @@ class StrangersTest {
     /** Peers that say nothing have no place in the backlog, however long their handshake may take. */
     @Test
     void silentPeersDoNotFillTheBacklog() throws Exception {
-        serve(SoftOptions.DEFAULTS.with(o -> o.handshakeTimeoutMillis = 600_000), false);
+        serve(SoftOptions.ofSystemProperties().with(o -> o.handshakeTimeoutMillis = 600_000), false);
     }
 
     @Test
     void strangersAreEndedInTime() throws Exception {
-        serve(SoftOptions.DEFAULTS, true);
+        serve(SoftOptions.ofSystemProperties(), true);
     }
 }

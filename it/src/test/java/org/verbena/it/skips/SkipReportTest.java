@@ -124,6 +124,18 @@ class SkipReportTest {
     }
 
     @Test
+    void letsASecondRunOfAClassPassAsTheFirst() throws IOException {
+        write(
+                "a/target/surefire-reports/TEST-x-nio.xml",
+                ABORTED.replace("Test\"", "Test(nio)\"").replace("Inner\"", "Inner(nio)\""),
+                BEGIN);
+        assertThat(report(
+                        "OneOnSiwTest$Inner#needs | siw0 | [the device can]",
+                        "OneOnSiwTest#isDisabled | siw0 | for a reason"))
+                .isTrue();
+    }
+
+    @Test
     void knowsNothingOfFormerRuns() throws IOException {
         write("a/target/surefire-reports/TEST-x.xml", ABORTED, BEGIN.minusSeconds(1));
         write("a/target/other/TEST-x.xml", ABORTED, BEGIN);

@@ -49,7 +49,8 @@ class AllocationTest {
     @CsvSource({"64, 0, false", "64, 1000000, false", "64, -1, false", "4096, 0, false", "4096, 0, true"})
     @Timeout(240)
     void allocatesNothingPerMessage(int size, long spinNanos, boolean crc) throws Exception {
-        SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS.with(o -> o.crc = crc));
+        SoftProvider provider =
+                new SoftProvider(SoftOptions.ofSystemProperties().with(o -> o.crc = crc));
         MultiThreadIoEventLoopGroup group = new MultiThreadIoEventLoopGroup(
                 1, provider.newIoHandlerFactory(new CompletionLoopOptions(spinNanos, 256, 1024)));
         IoEventLoop loop = group.next();

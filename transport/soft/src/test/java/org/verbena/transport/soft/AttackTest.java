@@ -37,7 +37,7 @@ import org.verbena.transport.spi.WorkRequest;
 class AttackTest {
     private static final int TABLE_BYTES = 4096;
     private static final byte GUARD = 0x77;
-    private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.with(o -> {
+    private static final SoftOptions OPTIONS = SoftOptions.ofSystemProperties().with(o -> {
         o.handshakeTimeoutMillis = (int) Patience.LIMIT.toMillis();
         o.maxHandshakes = 4;
         o.sharedReceiveDepth = 64;

@@ -39,11 +39,12 @@ class CaptureTest {
     void isUnderstoodByWireshark(boolean crc, int maxFpduBytes) throws IOException, InterruptedException {
         Path file = folder.resolve("capture.pcapng");
         int messages = 0;
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS.with(o -> {
-            o.crc = crc;
-            o.maxFpduBytes = maxFpduBytes;
-            o.sharedReceiveDepth = 64;
-        }))) {
+        try (SoftFixture fixture =
+                new SoftFixture(SoftOptions.ofSystemProperties().with(o -> {
+                    o.crc = crc;
+                    o.maxFpduBytes = maxFpduBytes;
+                    o.sharedReceiveDepth = 64;
+                }))) {
             Process capture = startCapture(fixture.address, file);
             RegisteredMemory memory = fixture.region(
                     1 << 20, Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ, Access.REMOTE_ATOMIC);

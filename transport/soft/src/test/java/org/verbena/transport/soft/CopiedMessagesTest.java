@@ -32,7 +32,7 @@ class CopiedMessagesTest {
 
     @BeforeEach
     void open() {
-        fixture = new SoftFixture(SoftOptions.DEFAULTS);
+        fixture = new SoftFixture(SoftOptions.ofSystemProperties());
     }
 
     @AfterEach

@@ -27,7 +27,8 @@ class DirectPlacementTest {
 
     @Test
     void readsLargeReadResponsesInPlace() {
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS.with(o -> o.crc = false))) {
+        try (SoftFixture fixture =
+                new SoftFixture(SoftOptions.ofSystemProperties().with(o -> o.crc = false))) {
             RegisteredMemory memory = filled(fixture);
             RecordingEndpointHandler client = fixture.connect(EndpointOptions.DEFAULTS);
             fixture.awaitAccepted().awaitConnected();
@@ -42,7 +43,8 @@ class DirectPlacementTest {
 
     @Test
     void readsLargeWritesInPlaceOnceTheyKeepComing() {
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS.with(o -> o.crc = false))) {
+        try (SoftFixture fixture =
+                new SoftFixture(SoftOptions.ofSystemProperties().with(o -> o.crc = false))) {
             RegisteredMemory memory = filled(fixture);
             RecordingEndpointHandler client = fixture.connect(EndpointOptions.DEFAULTS);
             RecordingEndpointHandler server = fixture.awaitAccepted();
@@ -62,7 +64,8 @@ class DirectPlacementTest {
     void readsLargeSendsInPlaceOnceTheyKeepComing() {
         int size = 63 << 10;
         int count = BYTES / size;
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS.with(o -> o.crc = false))) {
+        try (SoftFixture fixture =
+                new SoftFixture(SoftOptions.ofSystemProperties().with(o -> o.crc = false))) {
             RegisteredMemory memory = filled(fixture);
             RecordingEndpointHandler client = fixture.connect(EndpointOptions.DEFAULTS);
             RecordingEndpointHandler server = fixture.awaitAccepted();

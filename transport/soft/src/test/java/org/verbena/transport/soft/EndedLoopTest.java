@@ -57,7 +57,7 @@ class EndedLoopTest {
 
     @Test
     void whoAcceptedIsToldOnceAndThePeerIsDisconnected() throws Exception {
-        SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS);
+        SoftProvider provider = new SoftProvider(SoftOptions.ofSystemProperties());
         try (MultiThreadIoEventLoopGroup group = group(provider);
                 MultiThreadIoEventLoopGroup over = group(provider)) {
             IoEventLoop loop = group.next();

@@ -109,7 +109,7 @@ class FuzzTest {
         appender.start();
         logger.addAppender(appender);
         logger.setLevel(Level.WARN);
-        provider = new SoftProvider(SoftOptions.DEFAULTS.with(o -> {
+        provider = new SoftProvider(SoftOptions.ofSystemProperties().with(o -> {
             o.crc = crc;
             o.handshakeTimeoutMillis = 2_000;
             o.maxHandshakes = 64;

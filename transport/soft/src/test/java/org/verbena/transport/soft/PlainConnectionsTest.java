@@ -77,7 +77,7 @@ class PlainConnectionsTest {
 
     private void listen() {
         listen(
-                SoftOptions.DEFAULTS.with(o -> o.handshakeTimeoutMillis = 100_000),
+                SoftOptions.ofSystemProperties().with(o -> o.handshakeTimeoutMillis = 100_000),
                 new ListenOptions(64, true, true, 0));
     }
 
@@ -198,7 +198,7 @@ class PlainConnectionsTest {
     @Test
     void dropsTheSilentWhenTheHandshakesTimeIsOver() throws Exception {
         listen(
-                SoftOptions.DEFAULTS.with(o -> o.handshakeTimeoutMillis = SHORT_MILLIS),
+                SoftOptions.ofSystemProperties().with(o -> o.handshakeTimeoutMillis = SHORT_MILLIS),
                 new ListenOptions(64, true, true, 0));
         CountDownLatch sent = holdLoop();
         try (SocketChannel silent = client();
@@ -214,7 +214,7 @@ class PlainConnectionsTest {
     @Test
     void takesTheSilentForPlainAfterTheGivenTime() throws Exception {
         listen(
-                SoftOptions.DEFAULTS.with(o -> o.handshakeTimeoutMillis = 100_000),
+                SoftOptions.ofSystemProperties().with(o -> o.handshakeTimeoutMillis = 100_000),
                 new ListenOptions(64, true, true, SHORT_MILLIS));
         CountDownLatch sent = holdLoop();
         try (SocketChannel iwarp = client();
@@ -239,7 +239,7 @@ class PlainConnectionsTest {
 
     @Test
     void dropsOtherProtocolsUnlessAsked() throws Exception {
-        listen(SoftOptions.DEFAULTS, ListenOptions.DEFAULTS);
+        listen(SoftOptions.ofSystemProperties(), ListenOptions.DEFAULTS);
         try (SocketChannel http = client()) {
             send(http, "GET /".getBytes(US_ASCII));
             assertThat(isEnded(http)).isTrue();
@@ -250,7 +250,7 @@ class PlainConnectionsTest {
     @Test
     void freesThePlaceOfAHandshake() throws Exception {
         listen(
-                SoftOptions.DEFAULTS.with(o -> {
+                SoftOptions.ofSystemProperties().with(o -> {
                     o.handshakeTimeoutMillis = 100_000;
                     o.maxHandshakes = 1;
                 }),

@@ -12,7 +12,7 @@ class ProviderErrorTest {
     /** In a task of the loop, where no event of the socket is there to catch it. */
     @Test
     void aConnectionEndsThoughClosingItFailsWithAnError() {
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS)) {
+        try (SoftFixture fixture = new SoftFixture(SoftOptions.ofSystemProperties())) {
             RecordingEndpointHandler client = fixture.connect(EndpointOptions.DEFAULTS);
             RecordingEndpointHandler server = fixture.awaitAccepted();
             server.awaitConnected();

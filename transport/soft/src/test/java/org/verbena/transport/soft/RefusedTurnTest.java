@@ -66,7 +66,7 @@ class RefusedTurnTest {
     }
 
     private void endWith(AtomicBoolean refusing) {
-        SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS);
+        SoftProvider provider = new SoftProvider(SoftOptions.ofSystemProperties());
         try (MultiThreadIoEventLoopGroup group = group(provider)) {
             IoEventLoop loop = group.next();
             RecordingListenerHandler listening = new RecordingListenerHandler(loop);

@@ -31,7 +31,8 @@ class RingCountTest {
     @Test
     void thousandConnectionsShareTheirSystemCalls() {
         assumeThat(SocketIo.unavailabilityCause()).isNull();
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS.with(o -> o.io = SoftOptions.Io.IO_URING))) {
+        try (SoftFixture fixture =
+                new SoftFixture(SoftOptions.ofSystemProperties().with(o -> o.io = SoftOptions.Io.IO_URING))) {
             RingLoop ring = Objects.requireNonNull(fixture.ring());
             RegisteredMemory memory = fixture.region(BYTES, Access.LOCAL_WRITE);
             List<RecordingEndpointHandler> clients = new ArrayList<>();

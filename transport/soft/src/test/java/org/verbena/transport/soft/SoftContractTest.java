@@ -9,7 +9,7 @@ import org.verbena.transport.spi.WorkRequest;
 /** The provider contract, on loopback. */
 class SoftContractTest extends ProviderContract {
     private static final RdmaProvider PROVIDER =
-            new SoftProvider(SoftOptions.DEFAULTS.with(o -> o.handshakeTimeoutMillis = 4_000));
+            new SoftProvider(SoftOptions.ofSystemProperties().with(o -> o.handshakeTimeoutMillis = 4_000));
 
     @Override
     protected RdmaProvider provider() {

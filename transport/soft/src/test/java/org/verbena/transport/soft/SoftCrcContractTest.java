@@ -4,10 +4,11 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /** The provider contract, with CRC32C on. */
 class SoftCrcContractTest extends SoftContractTest {
-    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS.with(o -> {
-        o.crc = true;
-        o.handshakeTimeoutMillis = 4_000;
-    }));
+    private static final RdmaProvider PROVIDER =
+            new SoftProvider(SoftOptions.ofSystemProperties().with(o -> {
+                o.crc = true;
+                o.handshakeTimeoutMillis = 4_000;
+            }));
 
     @Override
     protected RdmaProvider provider() {

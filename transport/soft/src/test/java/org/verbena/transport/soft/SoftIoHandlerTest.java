@@ -22,7 +22,11 @@ class SoftIoHandlerTest {
 
     private SoftIoHandler handler(long spinNanos) {
         return new SoftIoHandler(
-                sockets, spinNanos, SoftOptions.DEFAULTS, new SoftwareDomain(), new PollCounters("soft").newLoop());
+                sockets,
+                spinNanos,
+                SoftOptions.ofSystemProperties(),
+                new SoftwareDomain(),
+                new PollCounters("soft").newLoop());
     }
 
     @Test

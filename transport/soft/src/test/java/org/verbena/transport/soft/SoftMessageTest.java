@@ -7,7 +7,7 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /** The message protocol over software iWARP, on loopback. */
 class SoftMessageTest extends MessageContract {
-    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS);
+    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.ofSystemProperties());
 
     @Override
     protected RdmaProvider provider() {

@@ -8,7 +8,7 @@ import org.verbena.transport.spi.RdmaProvider;
 class SoftWalkTest extends ControlPathWalk {
     /** A walk tries more wrong keys than an honest address may. */
     private static final RdmaProvider PROVIDER =
-            new SoftProvider(SoftOptions.DEFAULTS.with(o -> o.wrongKeysPerSecond = 0));
+            new SoftProvider(SoftOptions.ofSystemProperties().with(o -> o.wrongKeysPerSecond = 0));
 
     @Override
     protected RdmaProvider provider() {

@@ -39,7 +39,7 @@ class StrangersTest {
     private static final byte[] REQUEST = RawPeer.request(0x1002, RawPeer.hex("00100010"));
 
     /** No handshake runs out of time while a test lasts. */
-    private static final SoftOptions PATIENT = SoftOptions.DEFAULTS.with(o -> {
+    private static final SoftOptions PATIENT = SoftOptions.ofSystemProperties().with(o -> {
         o.handshakeTimeoutMillis = 100_000;
         o.maxHandshakes = 64;
         o.maxHandshakesPerAddress = 16;
@@ -95,7 +95,7 @@ class StrangersTest {
         AtomicBoolean over = new AtomicBoolean();
         AtomicLong flooded = new AtomicLong();
         long begin = System.nanoTime();
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS)) {
+        try (SoftFixture fixture = new SoftFixture(SoftOptions.ofSystemProperties())) {
             CountDownLatch there = new CountDownLatch(1);
             Thread flood = Thread.ofPlatform().start(() -> {
                 ArrayDeque<Socket> sockets = new ArrayDeque<>();
@@ -264,7 +264,7 @@ class StrangersTest {
 
     @Test
     void anAddressThatTriesKeysConnectsNoMoreForAWhile() throws IOException {
-        SoftOptions strict = SoftOptions.DEFAULTS.with(o -> {
+        SoftOptions strict = SoftOptions.ofSystemProperties().with(o -> {
             o.handshakeTimeoutMillis = 2_000;
             o.wrongKeysPerSecond = 1;
         });
@@ -298,7 +298,7 @@ class StrangersTest {
 
     @Test
     void rejectsPeersThatItCannotServe() throws IOException {
-        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS)) {
+        try (SoftFixture fixture = new SoftFixture(SoftOptions.ofSystemProperties())) {
             fixture.listening.whenRequested(connection -> {
                 RecordingEndpointHandler handler = fixture.handler("server");
                 handler.whenPrepared(endpoint -> endpoint.disconnect());
@@ -314,8 +314,8 @@ class StrangersTest {
     /** A socket that the loop does not take is closed, not forgotten. */
     @Test
     void closesASocketThatItCannotRegister() throws IOException {
-        SoftContext context = SoftContext.of(SoftOptions.DEFAULTS);
-        SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS);
+        SoftContext context = SoftContext.of(SoftOptions.ofSystemProperties());
+        SoftProvider provider = new SoftProvider(SoftOptions.ofSystemProperties());
         MultiThreadIoEventLoopGroup group =
                 new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
         try (SocketChannel blocking = SocketChannel.open()) {

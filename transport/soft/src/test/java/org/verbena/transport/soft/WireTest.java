@@ -34,7 +34,7 @@ import org.verbena.transport.spi.WorkRequest;
  */
 @Timeout(240)
 class WireTest {
-    private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.with(o -> {
+    private static final SoftOptions OPTIONS = SoftOptions.ofSystemProperties().with(o -> {
         o.maxHandshakes = 4;
         o.sharedReceiveDepth = 64;
     });
