@@ -11,8 +11,11 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
@@ -22,6 +25,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RefusingThreads;
 
 @Timeout(240)
 class RdmaEventLoopGroupTest {
@@ -86,6 +90,30 @@ class RdmaEventLoopGroupTest {
         assertThat(binding.awaitUninterruptibly(Patience.LIMIT.toMillis())).isTrue();
         assertThat(binding.isSuccess()).isFalse();
         assertThat(binding.channel().isOpen()).isFalse();
+    }
+
+    @Test
+    void whoeverWaitsForAChannelWithoutALoopIsCalled() {
+        RdmaEventLoopGroup ended = new RdmaEventLoopGroup("soft", 1);
+        ended.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly(Patience.LIMIT.toMillis());
+        assertThat(failureOf(ended)).isInstanceOf(RejectedExecutionException.class);
+        try (RdmaEventLoopGroup refusing = new RdmaEventLoopGroup(
+                ProviderChoice.choose("soft", null), 1, new RefusingThreads(0, 2), CompletionLoopOptions.DEFAULTS)) {
+            assertThat(failureOf(refusing)).isInstanceOf(OutOfMemoryError.class);
+            assertThat(failureOf(refusing)).as("the next channel").isNull();
+        }
+    }
+
+    /** What a listener gets if a server binds; null if it is bound. */
+    private static @Nullable Throwable failureOf(RdmaEventLoopGroup loops) {
+        CompletableFuture<Optional<Throwable>> outcome = new CompletableFuture<>();
+        new ServerBootstrap()
+                .group(loops)
+                .channel(RdmaServerChannel.class)
+                .childHandler(new ChannelInboundHandlerAdapter())
+                .bind("127.0.0.1", 0)
+                .addListener(bound -> outcome.complete(Optional.ofNullable(bound.cause())));
+        return Patience.await("the outcome", outcome).orElse(null);
     }
 
     /** Netty logs each registration that fails, with its stack: there may be many while a server ends. */

@@ -18,6 +18,7 @@ import io.grpc.Server;
 import io.grpc.ServerBuilder;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import io.grpc.TlsChannelCredentials;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
@@ -52,7 +53,9 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.ladder.LadderOptions;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RefusingThreads;
 
 /** One port for all kinds of clients, what happens where a server is not native, and what is refused. */
 @Timeout(120)
@@ -119,6 +122,31 @@ class NativeBuildersTest {
                 ECHO, CallOptions.DEFAULT.withDeadlineAfter(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS));
         assertThat(ClientCalls.futureUnaryCall(call, new byte[] {1, 2}).get()).containsExactly(1, 2);
         return call.getAttributes().get(NativeChannelBuilder.CARRIER);
+    }
+
+    /** The thread of a loop cannot be started twice: for the channel, and for whatever waits for it. */
+    @Test
+    void aCallWithoutALoopFailsAndTheNextOneIsMade() throws Exception {
+        Server server = started(nativeServer(0).build());
+        try (RdmaEventLoopGroup refusing = new RdmaEventLoopGroup(
+                ProviderChoice.choose("soft", null), 2, new RefusingThreads(1, 2), CompletionLoopOptions.DEFAULTS)) {
+            // The first loop has gRPC's timer, without which a channel fails for good.
+            ManagedChannel channel = VerbenaGrpc.nativeChannel("127.0.0.1", server.getPort(), refusing)
+                    .usePlaintext()
+                    .build();
+            Future<byte[]> refused =
+                    ClientCalls.futureUnaryCall(channel.newCall(ECHO, CallOptions.DEFAULT), new byte[] {1});
+            Patience.until("the call has failed", refused::isDone);
+            assertThatThrownBy(refused::get).hasCauseInstanceOf(StatusRuntimeException.class);
+            assertThat(Patience.await(
+                            "the next call",
+                            ClientCalls.futureUnaryCall(
+                                    channel.newCall(ECHO, CallOptions.DEFAULT.withWaitForReady()), new byte[] {2})))
+                    .containsExactly(2);
+            channel.shutdownNow();
+            assertThat(channel.awaitTermination(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        }
     }
 
     /** As the property {@code https.proxyHost} does. */

@@ -80,9 +80,14 @@ final class PeerServer extends BaseServer {
     record Outside(@Nullable InetAddress address, int port) {}
 
     PeerServer(Settings settings, ThreadFactory threads) throws IOException {
+        this(settings, threads, new RdmaEventLoopGroup(settings.provider(), settings.eventLoops()));
+    }
+
+    /** With loops of its own, which end with it. */
+    PeerServer(Settings settings, ThreadFactory threads, RdmaEventLoopGroup loops) throws IOException {
         super(threads, null, 0);
         this.settings = settings;
-        loops = new RdmaEventLoopGroup(settings.provider(), settings.eventLoops());
+        this.loops = loops;
         try {
             listening = bind(settings.ports());
         } catch (Throwable failure) {

@@ -40,8 +40,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RefusingThreads;
 
 /** The connections of members, without the protocols above them. */
 @Timeout(120)
@@ -101,6 +104,11 @@ abstract class PeerConnectionsSuite {
     }
 
     private PeerServer server(Inbox inbox, int port, int lastPort, long maxBlockMillis) throws Exception {
+        return server(inbox, port, lastPort, maxBlockMillis, new RdmaEventLoopGroup(provider(), 1));
+    }
+
+    private PeerServer server(Inbox inbox, int port, int lastPort, long maxBlockMillis, RdmaEventLoopGroup loops)
+            throws Exception {
         Map<ChannelOption<?>, Object> options = new HashMap<>();
         options.put(ChannelOption.CONNECT_TIMEOUT_MILLIS, 30_000);
         PeerServer server = new PeerServer(
@@ -114,7 +122,8 @@ abstract class PeerConnectionsSuite {
                         QUEUED_BYTES,
                         maxBlockMillis,
                         helloMillis),
-                new DefaultThreadFactory("test", true));
+                new DefaultThreadFactory("test", true),
+                loops);
         server.receiver(inbox).addConnectionListener(inbox);
         servers.add(server);
         return server;
@@ -550,5 +559,27 @@ abstract class PeerConnectionsSuite {
         Patience.until("the connection is gone", () -> one.getNumConnections() == 0);
         send(one, other, "after");
         assertThat(atOther.take()).isEqualTo("after");
+    }
+
+    /** The thread of a loop cannot be started twice: for the channel, and for whatever waits for it. */
+    @Test
+    void aConnectionWithoutAThreadFailsAndTheNextOneIsMade() throws Exception {
+        Inbox atOther = new Inbox();
+        RefusingThreads threads = new RefusingThreads(1, 2); // the first loop listens
+        PeerServer one = server(
+                new Inbox(),
+                0,
+                0,
+                50,
+                new RdmaEventLoopGroup(
+                        ProviderChoice.choose(provider(), null), 2, threads, CompletionLoopOptions.DEFAULTS));
+        one.start();
+        PeerServer other = started(atOther);
+        while (!threads.isOver()) { // for one message, or two
+            send(one, other, "lost");
+        }
+        Patience.until("no connection waits for a thread", () -> one.getNumConnections() == 0);
+        send(one, other, "found");
+        assertThat(atOther.take()).isEqualTo("found");
     }
 }

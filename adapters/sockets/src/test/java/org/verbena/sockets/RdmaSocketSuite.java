@@ -21,8 +21,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RefusingThreads;
 
 /** The suite on sockets over RDMA, and tests of their own features. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -83,6 +85,28 @@ public abstract class RdmaSocketSuite extends SocketSuite {
                 }
             }
             assertThat(refused).isEqualTo(1);
+        }
+    }
+
+    /** The thread of a loop cannot be started twice: for the channel, and for whatever waits for it. */
+    @Test
+    void aSocketWithoutAThreadFailsAndTheNextOneConnects() throws Exception {
+        try (RdmaEventLoopGroup refusing = new RdmaEventLoopGroup(
+                        ProviderChoice.choose(provider(), null),
+                        1,
+                        new RefusingThreads(0, 2),
+                        CompletionLoopOptions.DEFAULTS);
+                ServerSocket server = servers().createServerSocket(0, 50, InetAddress.getByName(host()))) {
+            SocketFactory clients = new RdmaSocketFactory(refusing);
+            int refusals = 0;
+            for (int i = 0; i < 3; i++) {
+                try (Socket client = clients.createSocket(host(), server.getLocalPort())) {
+                    assertThat(client.isConnected()).isTrue();
+                } catch (IOException | OutOfMemoryError noThread) {
+                    refusals++;
+                }
+            }
+            assertThat(refusals).isBetween(1, 2);
         }
     }
 

@@ -3,6 +3,7 @@ package org.verbena.api.internal.loop;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
@@ -153,12 +154,14 @@ public final class RdmaEventLoop extends SingleThreadIoEventLoop {
      * Registers a channel; one that a server accepted from another of its providers on a loop of that one.
      *
      * @param channel to be registered
-     * @return done when it is registered
+     * @return done when it is registered; its listeners are called even if this loop has ended, or has no thread
      */
     @Override
     public ChannelFuture register(Channel channel) {
         EventLoop suitable = loopOf(channel);
-        return suitable == this ? super.register(channel) : suitable.register(channel);
+        return suitable == this
+                ? super.register(new DefaultChannelPromise(channel, notifier))
+                : suitable.register(channel);
     }
 
     @Override
