@@ -23,7 +23,9 @@ module org.verbena.transport {
             org.verbena.transport.verbs;
     exports org.verbena.transport.system to
             org.verbena.doctor,
-            org.verbena.transport.shm;
+            org.verbena.transport.shm,
+            org.verbena.transport.soft,
+            org.verbena.transport.verbs;
     exports org.verbena.transport.software to
             org.verbena.testing,
             org.verbena.transport.shm,

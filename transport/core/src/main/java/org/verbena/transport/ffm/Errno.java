@@ -19,6 +19,9 @@ public final class Errno {
     /** No such process. */
     public static final int ESRCH = 3;
 
+    /** A signal came. */
+    public static final int EINTR = 4;
+
     /** Not without waiting. */
     public static final int EAGAIN = 11;
 
@@ -27,6 +30,9 @@ public final class Errno {
 
     /** No permission. */
     public static final int EACCES = 13;
+
+    /** In use. */
+    public static final int EBUSY = 16;
 
     /** Invalid argument. */
     public static final int EINVAL = 22;
@@ -52,8 +58,17 @@ public final class Errno {
     /** No such system call. */
     public static final int ENOSYS = 38;
 
+    /** The time is over. */
+    public static final int ETIME = 62;
+
+    /** No buffer is left. */
+    public static final int ENOBUFS = 105;
+
     /** Nobody listens. */
     public static final int ECONNREFUSED = 111;
+
+    /** It was cancelled. */
+    public static final int ECANCELED = 125;
 
     private static final Map<Integer, String> NAMES = Map.ofEntries(
             Map.entry(EPERM, "EPERM: the system's settings or a sandbox (seccomp, an LSM) do not allow it"),
@@ -65,7 +80,7 @@ public final class Errno {
             Map.entry(ENOMEM, "ENOMEM: the system, its vm.max_map_count or this process's limits have no more memory"),
             Map.entry(EACCES, "EACCES: this process is not permitted to"),
             Map.entry(14, "EFAULT"),
-            Map.entry(16, "EBUSY"),
+            Map.entry(EBUSY, "EBUSY"),
             Map.entry(17, "EEXIST"),
             Map.entry(20, "ENOTDIR"),
             Map.entry(EINVAL, "EINVAL: the kernel does not support it"),

@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.system.Polling;
 
 /**
  * Polls the doorbells of one loop: each is a bit for each of its connections with one process, so a turn costs by what
@@ -40,23 +41,6 @@ final class ShmIoHandler extends SoftwareIoHandler {
     private static final int IDLE_POLLS = 2048;
 
     private static final int CONTROL_BYTES = 4096;
-
-    static final IoHandlerContext POLLING = new IoHandlerContext() {
-        @Override
-        public boolean canBlock() {
-            return false;
-        }
-
-        @Override
-        public long delayNanos(long currentTimeNanos) {
-            return 0;
-        }
-
-        @Override
-        public long deadlineNanos() {
-            return -1;
-        }
-    };
 
     private final List<Polled> awake = new ArrayList<>();
     private final Map<PeerProcess, LoopDoorbell> doorbells = new HashMap<>();
@@ -93,7 +77,7 @@ final class ShmIoHandler extends SoftwareIoHandler {
     private int pollSockets() {
         turnsSinceSockets = 0;
         socketPolls++;
-        return select(POLLING);
+        return select(Polling.CONTEXT);
     }
 
     private int poll() {

@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.verbena.transport.system.Polling;
 
 /** What a loop keeps for a peer that does nothing has an end, and so has what it counts. */
 @Timeout(120)
@@ -83,7 +84,7 @@ class UnreadTest {
                 };
                 io.wake(idle);
                 idle.idlePolls = Integer.MAX_VALUE;
-                io.run(ShmIoHandler.POLLING);
+                io.run(Polling.CONTEXT);
                 assertThat(idle.idlePolls).isPositive();
                 io.removeAwake(idle);
                 return true;

@@ -14,6 +14,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Selector;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -23,6 +24,8 @@ import org.verbena.transport.soft.uring.SocketIo;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.system.KnownSelectors;
+import org.verbena.transport.system.Polling;
 
 /**
  * What the connections of one loop share besides: the buffer that sockets are read into, the batches that they are
@@ -34,24 +37,6 @@ final class SoftIoHandler extends SoftwareIoHandler {
 
     /** How long a loop whose ring fails pauses, so that it neither ends nor fills the log. */
     private static final long REST_MILLIS = 1000;
-
-    /** Never to block. */
-    private static final IoHandlerContext SELECT_NOW = new IoHandlerContext() {
-        @Override
-        public boolean canBlock() {
-            return false;
-        }
-
-        @Override
-        public long delayNanos(long currentTimeNanos) {
-            return 0;
-        }
-
-        @Override
-        public long deadlineNanos() {
-            return -1;
-        }
-    };
 
     /** The most that one read of a socket takes, and so what one connection may do before others have their turn. */
     static final int READ_BYTES = 256 * 1024;
@@ -97,7 +82,7 @@ final class SoftIoHandler extends SoftwareIoHandler {
 
     private @Nullable RingLoop newRing(Selector selector) {
         try {
-            return SocketIo.newLoop(selector, () -> super.select(SELECT_NOW));
+            return SocketIo.newLoop(selector, () -> super.select(Polling.CONTEXT));
         } catch (IOException e) {
             if (options.io() == SoftOptions.Io.IO_URING) {
                 throw new UncheckedIOException("a loop gets no ring", e);
@@ -121,11 +106,16 @@ final class SoftIoHandler extends SoftwareIoHandler {
         return new IoHandlerFactory() {
             @Override
             public IoHandler newHandler(ThreadAwareExecutor executor) {
-                OneSelector selectors = new OneSelector();
-                IoHandler nio = NioIoHandler.newFactory(selectors).newHandler(executor);
+                AtomicReference<Selector> opened = new AtomicReference<>();
+                IoHandler nio = NioIoHandler.newFactory(new KnownSelectors(selector -> {
+                            if (!opened.compareAndSet(null, selector)) {
+                                throw new IOException("a ring waits for the selector that is there");
+                            }
+                        }))
+                        .newHandler(executor);
                 PollCounters.Loop ofLoop = counters.newLoop();
                 try {
-                    return new SoftIoHandler(nio, selectors.opened(), spinNanos, options, domain, ofLoop);
+                    return new SoftIoHandler(nio, opened.get(), spinNanos, options, domain, ofLoop);
                 } catch (RuntimeException | Error e) {
                     ofLoop.close();
                     nio.destroy();

@@ -39,7 +39,7 @@ final class SoftSocket extends LoopSocket {
     private Owner owner;
     private @Nullable ScheduledFuture<?> limit;
 
-    /** The socket's place on the loop's ring, once the connection is set up, if the loop has a ring. */
+    /** Its place on the loop's ring, once the connection is set up, if the loop has one. */
     private @Nullable RingStream ring;
 
     /**
@@ -205,7 +205,7 @@ final class SoftSocket extends LoopSocket {
         return count == 1 ? channel().write(pieces[first]) : channel().write(pieces, first, count);
     }
 
-    /** Events of the ring, for the socket's owner of that moment. */
+    /** Passes the ring's events to the owner that the socket has at that time. */
     private final class RingEvents implements RingStream.Owner {
         @Override
         public void onReceived(ByteBuffer buffer, MemorySegment segment, int from, int bytes) {

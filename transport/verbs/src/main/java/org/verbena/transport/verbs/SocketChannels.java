@@ -2,22 +2,16 @@ package org.verbena.transport.verbs;
 
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
-import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoRegistration;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import java.io.IOException;
-import java.net.ProtocolFamily;
-import java.nio.channels.DatagramChannel;
-import java.nio.channels.Pipe;
 import java.nio.channels.Selector;
-import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
-import java.nio.channels.spi.AbstractSelector;
-import java.nio.channels.spi.SelectorProvider;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.verbs.epoll.SelectorDescriptor;
+import org.verbena.transport.system.KnownSelectors;
+import org.verbena.transport.system.Polling;
+import org.verbena.transport.system.SelectorDescriptor;
 
 /**
  * Netty's NIO channels, TCP and UDP, on a completion loop. Netty's NIO handler serves them and never blocks: the loop
@@ -26,24 +20,6 @@ import org.verbena.transport.verbs.epoll.SelectorDescriptor;
  * blocks.
  */
 final class SocketChannels {
-    /** Never to block. */
-    private static final IoHandlerContext POLLING = new IoHandlerContext() {
-        @Override
-        public boolean canBlock() {
-            return false;
-        }
-
-        @Override
-        public long delayNanos(long currentTimeNanos) {
-            return 0;
-        }
-
-        @Override
-        public long deadlineNanos() {
-            return -1;
-        }
-    };
-
     private final IntConsumer watch;
     private final IoHandler nio;
     private @Nullable Selector selector;
@@ -57,7 +33,7 @@ final class SocketChannels {
      */
     SocketChannels(ThreadAwareExecutor executor, IntConsumer watch) {
         this.watch = watch;
-        nio = NioIoHandler.newFactory(new WatchedSelectors()).newHandler(executor);
+        nio = NioIoHandler.newFactory(new KnownSelectors(this::watch)).newHandler(executor);
         nio.initialize();
     }
 
@@ -68,7 +44,7 @@ final class SocketChannels {
     /** Handles what is ready; returns how much that was. */
     int poll() {
         Selector present = selector;
-        return present == null || present.keys().isEmpty() ? 0 : nio.run(POLLING);
+        return present == null || present.keys().isEmpty() ? 0 : nio.run(Polling.CONTEXT);
     }
 
     /** The loop is going to end: closes the channels. */
@@ -81,48 +57,15 @@ final class SocketChannels {
     }
 
     /** Watches each selector that the handler opens: one, and another in its place if it breaks. */
-    private final class WatchedSelectors extends SelectorProvider {
-        private final SelectorProvider usual = SelectorProvider.provider();
-
-        @Override
-        public AbstractSelector openSelector() throws IOException {
-            AbstractSelector opened = usual.openSelector();
-            try {
-                watch.accept(SelectorDescriptor.of(opened));
-            } catch (IOException unknown) {
-                opened.close();
-                throw new IOException(
-                        "a loop of the verbs provider cannot wait for sockets here, give them loops of their own: "
-                                + unknown.getMessage(),
-                        unknown);
-            }
-            selector = opened;
-            return opened;
+    private void watch(Selector opened) throws IOException {
+        try {
+            watch.accept(SelectorDescriptor.of(opened));
+        } catch (IOException unknown) {
+            throw new IOException(
+                    "a loop of the verbs provider cannot wait for sockets here, give them loops of their own: "
+                            + unknown.getMessage(),
+                    unknown);
         }
-
-        @Override
-        public DatagramChannel openDatagramChannel() throws IOException {
-            return usual.openDatagramChannel();
-        }
-
-        @Override
-        public DatagramChannel openDatagramChannel(ProtocolFamily family) throws IOException {
-            return usual.openDatagramChannel(family);
-        }
-
-        @Override
-        public Pipe openPipe() throws IOException {
-            return usual.openPipe();
-        }
-
-        @Override
-        public ServerSocketChannel openServerSocketChannel() throws IOException {
-            return usual.openServerSocketChannel();
-        }
-
-        @Override
-        public SocketChannel openSocketChannel() throws IOException {
-            return usual.openSocketChannel();
-        }
+        selector = opened;
     }
 }

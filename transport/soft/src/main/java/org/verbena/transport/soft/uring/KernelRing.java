@@ -408,10 +408,7 @@ final class KernelRing implements Ring {
 
     /** A signal, the timeout, or memory or completions that are short: the next call goes on. */
     private static boolean isForAMoment(int error) {
-        int interrupted = 4;
-        int busy = 16;
-        int timedOut = 62;
-        return error == interrupted || error == timedOut || error == Errno.EAGAIN || error == busy;
+        return error == Errno.EINTR || error == Errno.ETIME || error == Errno.EAGAIN || error == Errno.EBUSY;
     }
 
     private void take() {

@@ -24,14 +24,6 @@ import org.verbena.transport.ffm.IoUring;
  * keeps this. Not thread-safe; confined to the loop's thread.
  */
 public final class RingStream {
-    /** The error of a completion that was cancelled. */
-    private static final int ECANCELED = 125;
-
-    /** No receive buffer was left. */
-    private static final int ENOBUFS = 105;
-
-    private static final int EINTR = 4;
-
     private final RingLoop loop;
     private final Ring ring;
     private final SocketChannel channel;
@@ -170,9 +162,9 @@ public final class RingStream {
         int error = result < 0 ? -result : 0;
         if (result == 0) {
             end(null);
-        } else if (error == ENOBUFS) {
+        } else if (error == Errno.ENOBUFS) {
             loop.receiveLater(this);
-        } else if (error != 0 && error != ECANCELED && !isForAMoment(error)) {
+        } else if (error != 0 && error != Errno.ECANCELED && !isForAMoment(error)) {
             end(failure("receiving", error));
         } else if (direct) {
             readNow();
@@ -216,7 +208,7 @@ public final class RingStream {
 
     /** A signal of the kernel's thread that did it, or no other way to wait. */
     private static boolean isForAMoment(int error) {
-        return error == EINTR || error == Errno.EAGAIN;
+        return error == Errno.EINTR || error == Errno.EAGAIN;
     }
 
     private static IOException failure(String what, int error) {

@@ -1,6 +1,8 @@
 package org.verbena.transport.soft.uring;
 
+import io.netty.channel.IoHandlerContext;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -15,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ffm.Errno;
 import org.verbena.transport.ffm.ErrnoException;
 import org.verbena.transport.ffm.IoUring;
+import org.verbena.transport.system.SelectorDescriptor;
 
 /** Whether io_uring works in this process, which is tried once with real sockets. Any thread. */
 public final class SocketIo {
@@ -133,7 +136,7 @@ public final class SocketIo {
         }
 
         @Override
-        public void onReceived(ByteBuffer buffer, java.lang.foreign.MemorySegment segment, int from, int bytes) {
+        public void onReceived(ByteBuffer buffer, MemorySegment segment, int from, int bytes) {
             received += bytes == 2 && buffer.get(from) == 1 && buffer.get(from + 1) == 2 ? bytes : bytes + 2;
         }
 
@@ -154,7 +157,7 @@ public final class SocketIo {
         }
     }
 
-    private record Waiting(long deadlineNanos) implements io.netty.channel.IoHandlerContext {
+    private record Waiting(long deadlineNanos) implements IoHandlerContext {
         @Override
         public boolean canBlock() {
             return true;

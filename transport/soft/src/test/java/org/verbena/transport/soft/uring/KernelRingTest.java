@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.ffm.Errno;
 import org.verbena.transport.ffm.IoUring;
+import org.verbena.transport.system.SelectorDescriptor;
 
 /** The ring of this machine's kernel. */
 @Timeout(60)

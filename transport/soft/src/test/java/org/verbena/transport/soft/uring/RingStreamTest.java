@@ -19,16 +19,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.transport.ffm.Errno;
 
 /** A stream on a kernel that completes short, late, in another order, or not at all. */
 @Timeout(60)
 class RingStreamTest {
     private static final int DESCRIPTOR = 1_000_000;
-    private static final int EINTR = 4;
-    private static final int EAGAIN = 11;
     private static final int ECONNRESET = 104;
-    private static final int ENOBUFS = 105;
-    private static final int ECANCELED = 125;
 
     private static final IoHandlerContext NOW = new IoHandlerContext() {
         @Override
@@ -112,7 +109,7 @@ class RingStreamTest {
         ring.receive(ring.pending("receive"), new byte[] {1}, false);
         turn();
         assertThat(ring.isPending("receive")).isTrue();
-        ring.complete(ring.pending("receive"), -ECANCELED, 0);
+        ring.complete(ring.pending("receive"), -Errno.ECANCELED, 0);
         turn();
         ring.receive(ring.pending("receive"), new byte[] {2}, true);
         turn();
@@ -124,7 +121,7 @@ class RingStreamTest {
     void buffersThatRunOutAreWaitedFor() {
         FakeRing.Operation receive = ring.pending("receive");
         ring.receive(receive, new byte[] {1}, true);
-        ring.complete(receive, -ENOBUFS, 0);
+        ring.complete(receive, -Errno.ENOBUFS, 0);
         turn();
         assertThat(ring.provided).hasSize(Ring.BUFFERS);
         ring.receive(ring.pending("receive"), new byte[] {2}, true);
@@ -262,7 +259,7 @@ class RingStreamTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {EINTR, EAGAIN})
+    @ValueSource(ints = {Errno.EINTR, Errno.EAGAIN})
     void aSendThatTheKernelInterruptsIsContinued(int error) {
         write(1, 2, 3);
         turn();
@@ -373,7 +370,7 @@ class RingStreamTest {
         FakeRing.Operation receive = ring.pending("receive");
         ring.complete(ring.pending("cancel"), 0, 0);
         ring.complete(ring.pending("send"), 1, 0);
-        ring.complete(receive, -ECANCELED, 0);
+        ring.complete(receive, -Errno.ECANCELED, 0);
         turn();
         assertThat(owner.events).containsExactly("writable", "readable");
     }

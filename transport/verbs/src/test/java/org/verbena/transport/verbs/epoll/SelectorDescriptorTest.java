@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.verbena.transport.system.SelectorDescriptor;
 
 @EnabledOnOs(OS.LINUX)
 @Timeout(240)

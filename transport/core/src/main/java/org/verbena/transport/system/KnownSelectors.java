@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.system;
 
 import java.io.IOException;
 import java.net.ProtocolFamily;
@@ -9,29 +9,43 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.AbstractSelector;
 import java.nio.channels.spi.SelectorProvider;
-import org.jspecify.annotations.Nullable;
 
-/** The JDK's provider of selectors, for one of them, which is known then: a ring waits for it. */
-final class OneSelector extends SelectorProvider {
+/** The JDK's provider of selectors and channels, which reports each selector that Netty opens with it. */
+public final class KnownSelectors extends SelectorProvider {
+    /** Gets the selectors. */
+    @FunctionalInterface
+    public interface Opened {
+        /**
+         * A selector is open, and is returned next.
+         *
+         * @param selector that nobody uses yet
+         * @throws IOException it is not wanted, and is closed
+         */
+        void accept(Selector selector) throws IOException;
+    }
+
     private final SelectorProvider usual = SelectorProvider.provider();
-    private @Nullable AbstractSelector opened;
+    private final Opened opened;
 
-    Selector opened() {
-        AbstractSelector now = opened;
-        if (now == null) {
-            throw new IllegalStateException("no selector was opened");
-        }
-        return now;
+    /**
+     * Reports selectors.
+     *
+     * @param opened gets each
+     */
+    public KnownSelectors(Opened opened) {
+        this.opened = opened;
     }
 
     @Override
     public AbstractSelector openSelector() throws IOException {
-        if (opened != null) {
-            throw new IOException("a ring waits for the selector that is there");
-        }
         AbstractSelector made = usual.openSelector();
-        opened = made;
-        return made;
+        try {
+            opened.accept(made);
+            return made;
+        } catch (IOException | RuntimeException | Error refused) {
+            made.close();
+            throw refused;
+        }
     }
 
     @Override

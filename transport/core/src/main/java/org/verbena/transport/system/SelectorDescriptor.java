@@ -1,4 +1,4 @@
-package org.verbena.transport.soft.uring;
+package org.verbena.transport.system;
 
 import java.io.IOException;
 import java.nio.channels.Selector;
@@ -11,11 +11,11 @@ import java.util.Set;
 import org.verbena.transport.ffm.IoUring;
 
 /**
- * Finds the epoll descriptor of a selector of the JDK, so that a ring can wait for it. The JDK names it nowhere, so it
+ * Finds the epoll descriptor of a selector of the JDK, so that a loop can wait for it with others. The JDK names it nowhere, so it
  * is recognised by what it does: of the process's epoll descriptors it is the one that is readable after each {@link
  * Selector#wakeup()}, and not after each {@link Selector#selectNow()}.
  */
-final class SelectorDescriptor {
+public final class SelectorDescriptor {
     private static final Path DESCRIPTORS = Path.of("/proc/self/fd");
     private static final String EPOLL = "anon_inode:[eventpoll]";
 
@@ -31,7 +31,7 @@ final class SelectorDescriptor {
      * @return the descriptor, which belongs to the selector
      * @throws IOException {@code /proc} cannot be read, or the JDK's selector is not made of epoll
      */
-    static synchronized int of(Selector selector) throws IOException { // two searches at a time would be in step
+    public static synchronized int of(Selector selector) throws IOException { // two searches would be in step
         Set<Integer> left = epollDescriptors();
         for (int round = 0; round < ROUNDS; round++) {
             selector.wakeup();
