@@ -1,29 +1,22 @@
 package org.verbena.transport.spi;
 
-import java.nio.ByteBuffer;
-import java.security.GeneralSecurityException;
+import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
-import java.util.Arrays;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Bits that nobody can guess, for keys and nonces that loops draw. The system may take its time for random bits, and
- * loading its generator does. So it is asked once, for a key, by {@link #prepare} on a thread that may wait; what loops
- * draw is computed from that: HMAC-SHA-256 of a counter. Any thread.
+ * loading its generator does. So it is asked once, for a seed, by {@link #prepare} on a thread that may wait; what loops
+ * draw comes from the JDK's generator DRBG with that seed. Any thread.
  *
- * <p>Source: NIST SP 800-108, 4.1.
+ * <p>Source: NIST SP 800-90A.
  */
 public final class Secrets {
-    private static final String ALGORITHM = "HmacSHA256";
-    private static final int KEY_BYTES = 32;
+    /** More than the strength of the generator, which is 256 bits at most. */
+    private static final int SEED_BYTES = 64;
 
-    // Guarded by the class.
-    private static @Nullable Mac mac;
-    private static long counter;
-    private static byte[] drawn = {};
-    private static int used;
+    /** Guarded by the class. */
+    private static @Nullable SecureRandom generator;
 
     private Secrets() {}
 
@@ -37,20 +30,8 @@ public final class Secrets {
      *
      * @param into filled with them
      */
-    public static synchronized void nextBytes(byte[] into) {
-        for (int at = 0; at < into.length; ) {
-            if (used == drawn.length) {
-                drawn = keyed().doFinal(ByteBuffer.allocate(Long.BYTES)
-                        .putLong(counter++)
-                        .array());
-                used = 0;
-            }
-            int bytes = Math.min(into.length - at, drawn.length - used);
-            System.arraycopy(drawn, used, into, at, bytes);
-            Arrays.fill(drawn, used, used + bytes, (byte) 0);
-            used += bytes;
-            at += bytes;
-        }
+    public static void nextBytes(byte[] into) {
+        generator().nextBytes(into);
     }
 
     /**
@@ -59,23 +40,21 @@ public final class Secrets {
      * @return any
      */
     public static long nextLong() {
-        byte[] bytes = new byte[Long.BYTES];
-        nextBytes(bytes);
-        return ByteBuffer.wrap(bytes).getLong();
+        return generator().nextLong();
     }
 
-    private static Mac keyed() {
-        Mac known = mac;
+    private static synchronized SecureRandom generator() {
+        SecureRandom known = generator;
         if (known == null) {
-            byte[] key = new byte[KEY_BYTES];
-            new SecureRandom().nextBytes(key);
+            byte[] seed = new byte[SEED_BYTES];
+            new SecureRandom().nextBytes(seed);
             try {
-                known = Mac.getInstance(ALGORITHM);
-                known.init(new SecretKeySpec(key, ALGORITHM));
-            } catch (GeneralSecurityException missing) {
-                throw new IllegalStateException("every JVM has " + ALGORITHM, missing);
+                known = SecureRandom.getInstance("DRBG");
+            } catch (NoSuchAlgorithmException missing) {
+                throw new IllegalStateException("every JDK has DRBG", missing);
             }
-            mac = known;
+            known.setSeed(seed);
+            generator = known;
         }
         return known;
     }
