@@ -13,8 +13,8 @@ import org.verbena.transport.spi.Secrets;
  */
 final class CorrelationMap<R> {
     // Odd, so that no two numbers have one key.
-    private static final long FIRST = Secrets.nextLong() | 1;
-    private static final long SECOND = Secrets.nextLong() | 1;
+    private final long first = Secrets.nextLong() | 1;
+    private final long second = Secrets.nextLong() | 1;
 
     private final LongObjectHashMap<R> requests = new LongObjectHashMap<>();
 
@@ -34,10 +34,10 @@ final class CorrelationMap<R> {
      * A product's high bits depend on all of the number, its low bits do not: so they are folded into the low ones, and
      * once more, since for some multipliers the second product spreads multiples of a power of two badly.
      */
-    static long key(long number) {
-        long product = number * FIRST;
-        long second = (product ^ product >>> 32) * SECOND;
-        return (second ^ second >>> 29) * FIRST;
+    long key(long number) {
+        long product = number * first;
+        long next = (product ^ product >>> 32) * second;
+        return (next ^ next >>> 29) * first;
     }
 
     int size() {

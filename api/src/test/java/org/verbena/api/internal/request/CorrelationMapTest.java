@@ -48,9 +48,10 @@ class CorrelationMapTest {
 
     /** Of random keys, nearly nine in ten have a place of their own if there are four times as many places. */
     private static void assertSpread(String which, LongUnaryOperator numbers) {
+        CorrelationMap<Long> all = new CorrelationMap<>();
         Set<Integer> places = new HashSet<>();
         for (int i = 0; i < COUNT; i++) {
-            long key = CorrelationMap.key(numbers.applyAsLong(i));
+            long key = all.key(numbers.applyAsLong(i));
             places.add((int) (key ^ key >>> 32) & (4 * COUNT - 1)); // as the map has them
         }
         assertThat(places).as(which).hasSizeGreaterThan(COUNT * 3 / 4);

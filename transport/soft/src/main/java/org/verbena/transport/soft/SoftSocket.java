@@ -39,7 +39,7 @@ final class SoftSocket extends LoopSocket {
     private Owner owner;
     private @Nullable ScheduledFuture<?> limit;
 
-    /** Its place on the loop's ring, once the connection is set up, if the loop has one. */
+    /** The socket's place on the loop's ring, once the connection is set up, if the loop has a ring. */
     private @Nullable RingStream ring;
 
     /**
