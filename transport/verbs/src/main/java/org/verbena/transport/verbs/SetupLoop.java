@@ -17,8 +17,8 @@ import org.verbena.verbs.NativeRdmaException;
  *   COMMON --moveTo(device)--&gt; of the device
  * </pre>
  *
- * <p>Each step brings a turn to the loop, and a turn takes the oldest step. A turn that comes to a loop that was left
- * meanwhile goes after the others.
+ * <p>Each step brings a turn to the loop, and a turn takes all steps that there are, so that a turn which a loop refused
+ * leaves none behind. A turn that comes to a loop that was left meanwhile goes after the others.
  */
 final class SetupLoop implements Executor {
     private static final Logger LOG = LoggerFactory.getLogger(SetupLoop.class);
@@ -47,20 +47,30 @@ final class SetupLoop implements Executor {
      * Does a step behind those that were asked for before. Any thread.
      *
      * @throws NativeRdmaException there is no connection loop, for there is no device
+     * @throws java.util.concurrent.RejectedExecutionException the loop has ended; the step will not be done
      */
     @Override
     public void execute(Runnable step) {
         ConnectionLoop to = loop(); // before the step is queued, since it may throw
         steps.add(step);
-        to.loop().execute(this::turn);
+        try {
+            to.loop().execute(this::turn);
+        } catch (Throwable refused) {
+            if (steps.removeLastOccurrence(step)) {
+                throw refused;
+            }
+            // A turn of another step did it.
+        }
     }
 
     private void turn() {
-        ConnectionLoop now = loop();
-        if (now.loop().inEventLoop()) {
+        while (!steps.isEmpty()) {
+            ConnectionLoop now = loop();
+            if (!now.loop().inEventLoop()) {
+                now.loop().execute(this::turn);
+                return;
+            }
             steps.remove().run();
-        } else {
-            now.loop().execute(this::turn);
         }
     }
 

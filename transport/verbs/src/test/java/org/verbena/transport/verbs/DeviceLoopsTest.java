@@ -1,6 +1,7 @@
 package org.verbena.transport.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.netty.channel.IoEventLoop;
@@ -12,7 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -223,6 +226,19 @@ class DeviceLoopsTest {
     }
 
     /** The kernel wakes nobody who waits for the channel that an id's events are moved to. */
+    @Test
+    void whatALoopRefusedIsNotDoneLater() {
+        SetupLoop loop = new SetupLoop(provider);
+        Patience.await("the loop ended", loop.loop().loop().shutdownGracefully(0, 5, TimeUnit.SECONDS));
+        List<String> done = new CopyOnWriteArrayList<>();
+        assertThatThrownBy(() -> loop.execute(() -> done.add("refused")))
+                .isInstanceOf(RejectedExecutionException.class);
+        provider.close(); // the next loop is another one
+        loop.execute(() -> done.add("after it"));
+        Patience.until("a step was done", () -> !done.isEmpty());
+        assertThat(done).containsExactly("after it");
+    }
+
     @Test
     void anOutcomeThatMovesAlongWithItsIdIsNoticed() throws Exception {
         RecordingEndpointHandler held = connect(roceLoop, new InetSocketAddress("10.0.0.251", 7471));
