@@ -16,6 +16,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.api.internal.client.Connected;
 import org.verbena.api.internal.client.Dialer;
 import org.verbena.api.internal.loop.LoopGroup;
 import org.verbena.api.internal.request.HandlerLog;
@@ -104,18 +105,18 @@ final class ClientDialer implements Dialer {
     }
 
     @Override
-    public Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
+    public Connected connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
         Channel connected = connectNow(address, rungs, beganNanos);
-        if (!how.connectionListeners.isEmpty()) {
-            try {
+        try {
+            if (!how.connectionListeners.isEmpty()) {
                 ConnectedServer server = new ConnectedServer((RdmaChannel) connected, how.requestTimeoutNanos);
                 how.connectionListeners.forEach(listener -> listener.accept(server));
-            } catch (Throwable thrown) {
-                connected.close();
-                throw thrown;
             }
+            return Connected.of(connected);
+        } catch (Throwable thrown) {
+            connected.close();
+            throw thrown;
         }
-        return connected;
     }
 
     private Channel connectNow(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.client.Target;
+import org.verbena.api.internal.client.Connected;
 import org.verbena.api.internal.client.Dialer;
 import org.verbena.api.internal.client.Links;
 import org.verbena.api.internal.request.NameLookup;
@@ -87,7 +88,7 @@ class RacedAddressesTest {
         }
 
         @Override
-        public Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
+        public Connected connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
             dialed.add(address);
             if (!(((InetSocketAddress) address).getAddress() instanceof Inet6Address)) {
                 return dialer.connect(address, rungs, beganNanos);
@@ -99,8 +100,8 @@ class RacedAddressesTest {
                     cancelled.complete(null); // it is not, and its thread is not interrupted any more
                 }
             }
-            Channel connected = dialer.connect(address, rungs, beganNanos);
-            late.complete(connected);
+            Connected connected = dialer.connect(address, rungs, beganNanos);
+            late.complete(connected.channel());
             return connected;
         }
 

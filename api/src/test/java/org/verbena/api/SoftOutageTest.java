@@ -2,7 +2,6 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.netty.channel.Channel;
 import io.netty.util.concurrent.Ticker;
 import java.net.SocketAddress;
 import java.time.Duration;
@@ -18,6 +17,7 @@ import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.client.ClientState;
 import org.verbena.api.internal.client.Backoff;
+import org.verbena.api.internal.client.Connected;
 import org.verbena.api.internal.client.Dialer;
 import org.verbena.api.internal.client.Links;
 import org.verbena.api.ladder.LadderOptions;
@@ -62,7 +62,7 @@ class SoftOutageTest extends ApiSuite {
     /** Another one, with a clock that notes what is scheduled: clients begin nothing later than their attempts. */
     private record NotingDialer(Dialer inner, Queue<Long> waitsNanos) implements Dialer {
         @Override
-        public Channel connect(SocketAddress address, List<String> rungs, long beganNanos) {
+        public Connected connect(SocketAddress address, List<String> rungs, long beganNanos) {
             return inner.connect(address, rungs, beganNanos);
         }
 

@@ -7,12 +7,11 @@ import io.netty.util.concurrent.Promise;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.ClientTransport;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
 import org.verbena.api.internal.request.StreamOperation;
@@ -38,6 +37,7 @@ import org.verbena.transport.SendLimitException;
  *
  * @param <T> the result
  */
+@SuppressWarnings("ReferenceEquality") // a transport is this one or another
 final class Call<T> {
     private static final Logger LOG = LoggerFactory.getLogger(Call.class);
 
@@ -60,7 +60,7 @@ final class Call<T> {
     /** How many are about to be among them. */
     private int beginning;
 
-    private @Nullable ScheduledFuture<?> hedge;
+    private java.util.concurrent.@Nullable Future<?> hedge;
     private boolean over;
 
     /** Whether there is something to undo on the control thread when it is over. Written there, read by any. */
@@ -79,10 +79,10 @@ final class Call<T> {
     private int losses;
 
     /** The connection that the last attempt was lost on. */
-    private @Nullable Messenger lost;
+    private @Nullable ClientTransport lost;
 
     /** The connection to a server that was overloaded. */
-    private @Nullable Messenger busy;
+    private @Nullable ClientTransport busy;
 
     private int refusals;
 
@@ -91,7 +91,7 @@ final class Call<T> {
 
     private java.util.concurrent.@Nullable Future<?> timer;
 
-    private record Attempt<T>(Future<T> future, Messenger messenger) {}
+    private record Attempt<T>(Future<T> future, ClientTransport transport) {}
 
     /**
      * Prepares it. Any thread.
@@ -121,21 +121,21 @@ final class Call<T> {
     /**
      * Begins. Any thread, once.
      *
-     * @param messenger of the first attempt; null to look for one
+     * @param transport of the first attempt; null to look for one
      */
-    void begin(@Nullable Messenger messenger) {
+    void begin(@Nullable ClientTransport transport) {
         outcome.addListener(done -> end());
-        if (messenger == null) {
+        if (transport == null) {
             links.waiting().enter(this);
         } else {
-            attempt(messenger);
+            attempt(transport);
         }
     }
 
     /** The outcome is there, from here or from its owner. Any thread. */
     private void end() {
         List<Attempt<T>> all;
-        ScheduledFuture<?> second;
+        java.util.concurrent.Future<?> second;
         synchronized (this) {
             over = true;
             message.release();
@@ -146,7 +146,7 @@ final class Call<T> {
         stop(second);
         for (Attempt<T> attempt : all) { // which does nothing to one that is over, too
             if (outcome.isSuccess()) {
-                attempt.messenger().requests().abandon(attempt.future());
+                attempt.transport().abandon(attempt.future());
             } else {
                 attempt.future().cancel(false);
             }
@@ -161,22 +161,22 @@ final class Call<T> {
     }
 
     /** A connection that all threads see; null if there is none. Any thread. */
-    @Nullable Messenger findNow() {
+    @Nullable ClientTransport findNow() {
         return links.pickOpen(plan);
     }
 
     /** Begins an attempt, or waits for a connection. */
     void next0() {
-        Messenger messenger = outcome.isDone() ? null : pick0();
-        if (messenger == null && !outcome.isDone() && mayWait(links.failsFast())) {
+        ClientTransport transport = outcome.isDone() ? null : pick0();
+        if (transport == null && !outcome.isDone() && mayWait(links.failsFast())) {
             boolean isFirst = links.waiting().wait0(this);
             hold0(this::timeOut0, leftNanos());
             links.wake(isFirst);
             return;
         }
         stopCounting();
-        if (messenger != null) {
-            attempt(messenger);
+        if (transport != null) {
+            attempt(transport);
         }
     }
 
@@ -221,9 +221,9 @@ final class Call<T> {
     }
 
     /** There is a connection by now. As {@link #mayEnter}. */
-    void enterNot(Messenger messenger) {
+    void enterNot(ClientTransport transport) {
         stopCounting();
-        attempt(messenger);
+        attempt(transport);
     }
 
     /** Nothing can look after it while it waits. */
@@ -263,10 +263,10 @@ final class Call<T> {
     }
 
     /** There is a connection; the links have removed it from those that wait. */
-    void go0(Messenger messenger) {
+    void go0(ClientTransport transport) {
         stopWaiting0();
         hasWaited = true;
-        attempt(messenger);
+        attempt(transport);
     }
 
     /** There will be no connection, or not in time; the links have removed it from those that wait or rest. */
@@ -279,7 +279,7 @@ final class Call<T> {
     // ---- attempts
 
     /** Any thread. */
-    void attempt(Messenger messenger) {
+    void attempt(ClientTransport transport) {
         ByteBuf copy;
         synchronized (this) {
             if (over) {
@@ -293,26 +293,26 @@ final class Call<T> {
         boolean most = whole && leftNanos > timeoutNanos / 2;
         Future<T> begun;
         try {
-            begun = operation.start(messenger, copy, leftNanos, most, operation.equals(Operation.SEND));
+            begun = transport.start(operation, copy, leftNanos, most, operation.equals(Operation.SEND));
         } catch (Throwable refused) { // by the loop, for want of memory
-            begun = links.notifier(messenger).newFailedFuture(refused);
+            begun = links.notifier(transport).newFailedFuture(refused);
         }
         boolean late;
         synchronized (this) {
             beginning--;
-            attempts.add(new Attempt<>(begun, messenger));
+            attempts.add(new Attempt<>(begun, transport));
             late = over;
         }
-        begun.addListener((Future<T> done) -> attempted(done, messenger));
+        begun.addListener((Future<T> done) -> attempted(done, transport));
         if (late) {
             begun.cancel(false);
         } else if (plan.hedges()) {
-            hedgeLater(messenger);
+            hedgeLater(transport);
         }
     }
 
     /** Any thread. */
-    private void attempted(Future<T> done, Messenger messenger) {
+    private void attempted(Future<T> done, ClientTransport transport) {
         if (done.isSuccess()) {
             boolean isReply = !operation.equals(Operation.SEND);
             if (isReply) {
@@ -336,25 +336,25 @@ final class Call<T> {
             links.retries().answered();
         }
         if (!outcome.isDone()) {
-            links.control().run(() -> failed0(done, cause, messenger));
+            links.control().run(() -> failed0(done, cause, transport));
         }
     }
 
     /** The servers that had more time than this attempt's, and have not answered: they may not answer at all. */
     private void countSlower(Future<T> answered) {
-        List<Messenger> slower = new ArrayList<>(0);
+        List<ClientTransport> slower = new ArrayList<>(0);
         synchronized (this) {
             for (Attempt<T> attempt : attempts) {
                 if (attempt.future().equals(answered)) {
                     break;
                 }
-                slower.add(attempt.messenger());
+                slower.add(attempt.transport());
             }
         }
-        slower.forEach(messenger -> messenger.requests().countUnanswered());
+        slower.forEach(transport -> transport.countUnanswered());
     }
 
-    private void failed0(Future<T> done, Throwable cause, Messenger messenger) {
+    private void failed0(Future<T> done, Throwable cause, ClientTransport transport) {
         mayHaveBegun |= saysBegun(cause);
         boolean last;
         synchronized (this) {
@@ -365,7 +365,7 @@ final class Call<T> {
             return; // the other attempt may succeed
         }
         if (cause instanceof ConnectionException loss && !operation.equals(Operation.SEND)) {
-            lost = messenger;
+            lost = transport;
             if (!loss.mayHaveBegun()) {
                 next0();
                 return;
@@ -387,7 +387,7 @@ final class Call<T> {
             if (delayNanos < leftNanos() && links.retries().tryTake()) {
                 refusals++;
                 links.figures().count(links.figures().retries);
-                busy = messenger;
+                busy = transport;
                 rest0(delayNanos);
                 return;
             }
@@ -405,13 +405,13 @@ final class Call<T> {
      * The connection of the next attempt: none that it has just been lost on, although that may still be listed, and
      * none to a server that was overloaded, if there is another and no key decides.
      */
-    @Nullable Messenger pick0() {
-        Messenger picked = links.pickOpen0(plan);
+    @Nullable ClientTransport pick0() {
+        ClientTransport picked = links.pickOpen0(plan);
         if (picked != null && picked == lost) {
             return links.pickOtherThan0(picked, plan);
         }
         if (picked != null && picked == busy && !plan.keyed()) {
-            Messenger other = links.pickOtherThan0(picked, plan);
+            ClientTransport other = links.pickOtherThan0(picked, plan);
             return other == null ? picked : other;
         }
         return picked;
@@ -449,14 +449,14 @@ final class Call<T> {
     // ---- a second attempt beside the first
 
     /** Attempts it a second time if there is no reply by then. Any thread. */
-    private void hedgeLater(Messenger first) {
+    private void hedgeLater(ClientTransport first) {
         long delayNanos = plan.hedgeNanos() == CallPlan.USUAL_HEDGE ? links.usualNanos() : plan.hedgeNanos();
         synchronized (this) {
             if (hedge != null || over || delayNanos == 0 || delayNanos >= leftNanos()) {
                 return;
             }
             try {
-                hedge = first.channel().eventLoop().schedule(() -> hedge(first), delayNanos, TimeUnit.NANOSECONDS);
+                hedge = first.schedule(() -> hedge(first), delayNanos);
             } catch (RejectedExecutionException ended) {
                 LOG.trace("the event loop has ended, and so does the attempt", ended);
             }
@@ -464,15 +464,15 @@ final class Call<T> {
     }
 
     /** Any thread. */
-    private void hedge(Messenger first) {
-        Messenger slow;
+    private void hedge(ClientTransport first) {
+        ClientTransport slow;
         synchronized (this) {
             if (over || attempts.size() + beginning != 1) {
                 return;
             }
-            slow = attempts.isEmpty() ? first : attempts.getFirst().messenger();
+            slow = attempts.isEmpty() ? first : attempts.getFirst().transport();
         }
-        Messenger other = links.pickOtherThan(slow, plan);
+        ClientTransport other = links.pickOtherThan(slow, plan);
         if (other != null && links.retries().tryTake()) {
             links.figures().count(links.figures().hedges);
             attempt(other);

@@ -1,6 +1,5 @@
 package org.verbena.api.internal.client;
 
-import io.netty.channel.Channel;
 import java.net.SocketAddress;
 import java.util.List;
 import java.util.function.Consumer;
@@ -100,14 +99,9 @@ final class Dial implements Runnable {
 
     @Override
     public void run() {
-        Channel channel = null;
         try {
-            channel = dialer.connect(address, rungs, beganNanos);
-            connected = Connected.of(channel);
+            connected = dialer.connect(address, rungs, beganNanos);
         } catch (Throwable thrown) {
-            if (channel != null) {
-                channel.close();
-            }
             failure = failureOf(thrown);
         }
         control.submit(this::over0);

@@ -1,6 +1,5 @@
 package org.verbena.api.internal.client;
 
-import io.netty.channel.Channel;
 import java.net.SocketAddress;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -19,7 +18,7 @@ public interface Dialer {
      * @return connected
      * @throws RuntimeException it could not
      */
-    Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos);
+    Connected connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos);
 
     /** The clock of its loops. */
     LoopClock clock();

@@ -145,7 +145,7 @@ final class Link {
         Connected up = done.connected();
         if (dial != done) {
             if (up != null) {
-                up.channel().close();
+                up.transport().close();
             }
             return;
         }
@@ -172,7 +172,7 @@ final class Link {
         stop(readmission);
         age0(up);
         links.opened0(up);
-        up.channel().closeFuture().addListener(closed -> links.control().run(() -> lost0(up)));
+        up.transport().whenClosed(() -> links.control().run(() -> lost0(up)));
     }
 
     /** A connection becomes old from now on. */
@@ -187,11 +187,11 @@ final class Link {
 
     /** The server may have asked to leave before the connection took operations. */
     private boolean leavesAtOnce0(Connected now) {
-        long hintNanos = now.messenger().requests().leavingNanos();
+        long hintNanos = now.transport().leavingNanos();
         if (hintNanos < 0) {
             return false;
         }
-        links.log().info(links + ": " + now.channel() + " has asked its clients to leave");
+        links.log().info(links + ": " + now.transport() + " has asked its clients to leave");
         leave0(hintNanos);
         return true;
     }
@@ -277,9 +277,9 @@ final class Link {
                 retryNanos == 0,
                 true);
         // Retire them last: an operation that they refuse then finds other connections.
-        now.messenger().leave();
+        now.transport().leave();
         if (before != null) { // of the same server
-            before.messenger().leave();
+            before.transport().leave();
         }
     }
 
@@ -292,7 +292,7 @@ final class Link {
         }
         if (before != null) {
             goBack0(before, now, "does not answer");
-            now.messenger().leave();
+            now.transport().leave();
         } else {
             eject0();
         }
@@ -335,15 +335,15 @@ final class Link {
         Connected up = done.connected();
         if (climb != done || !old.equals(current)) {
             if (up != null) {
-                up.channel().close();
+                up.transport().close();
             }
             return;
         }
         climb = null;
-        if (up == null || up.messenger().requests().leavingNanos() >= 0) {
-            LOG.debug("{}: stays, since there is no other connection", old.channel(), done.failure());
+        if (up == null || up.transport().leavingNanos() >= 0) {
+            LOG.debug("{}: stays, since there is no other connection", old.transport(), done.failure());
             if (up != null) {
-                up.channel().close();
+                up.transport().close();
             }
             aging = links.control().schedule(() -> replace0(old), RETRY_NANOS);
             return;
@@ -352,7 +352,7 @@ final class Link {
         stop(climbTimer);
         climbLater0();
         links.changed0();
-        old.messenger().leave();
+        old.transport().leave();
     }
 
     /** Ends it: its connections end with their last requests. */
@@ -361,10 +361,10 @@ final class Link {
         Connected before = former;
         end0();
         if (last != null) {
-            last.messenger().leave();
+            last.transport().leave();
         }
         if (before != null) {
-            before.messenger().leave();
+            before.transport().leave();
         }
     }
 
@@ -449,13 +449,13 @@ final class Link {
         Connected before = current;
         if (climb != done || before == null) {
             if (up != null) {
-                up.channel().close();
+                up.transport().close();
             }
             return;
         }
         climb = null;
         if (up == null) {
-            LOG.debug("{} stays on its rung", before.channel(), done.failure());
+            LOG.debug("{} stays on its rung", before.transport(), done.failure());
             climbLater0();
             return;
         }
@@ -466,7 +466,7 @@ final class Link {
         if (leavesAtOnce0(up)) {
             return;
         }
-        links.log().info(up.channel() + " has moved up from " + rung(before) + " to " + rung(up));
+        links.log().info(up.transport() + " has moved up from " + rung(before) + " to " + rung(up));
         climbTimer = links.control().schedule(() -> passed0(up, probationNanos), probationNanos);
         links.changed0();
     }
@@ -477,14 +477,14 @@ final class Link {
         if (!up.equals(current)) {
             return;
         }
-        if (former != null && up.messenger().requests().isUnproven()) {
+        if (former != null && up.transport().isUnproven()) {
             climbTimer = links.control().schedule(() -> passed0(up, probationNanos), probationNanos);
             return;
         }
         Connected before = former;
         former = null;
         if (before != null) {
-            before.messenger().leave();
+            before.transport().leave();
             finishFlight(before, up, true);
         }
         RungCounters.countMovedUp(rung(up));
@@ -494,7 +494,7 @@ final class Link {
     /** Returns to the connection before, since the better one is of no use. */
     private void goBack0(Connected before, Connected better, String why) {
         links.log()
-                .info(before.channel() + ": continues with " + rung(before) + ", since the better connection " + why);
+                .info(before.transport() + ": continues with " + rung(before) + ", since the better connection " + why);
         former = null;
         current = before;
         finishFlight(before, better, false);

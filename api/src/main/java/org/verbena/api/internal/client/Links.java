@@ -29,9 +29,9 @@ import org.verbena.api.client.Target;
 import org.verbena.api.internal.loop.Callbacks;
 import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.VirtualNotifier;
+import org.verbena.api.internal.request.ClientTransport;
 import org.verbena.api.internal.request.Latency;
 import org.verbena.api.internal.request.LinkOwner;
-import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
@@ -48,6 +48,19 @@ import org.verbena.transport.spi.RateLimitedLog;
  * none wait ({@link Call}). All else, whatever changes the connections, runs on one thread ({@link Control}): it does
  * little, and never waits. What may wait runs on virtual threads: attempts to connect ({@link Dial}), and what the
  * program wants to be called ({@link Callbacks}).
+ *
+ * <p>It has no threads, channels or clock of its own: connections come from the {@link Dialer} and are used through
+ * {@link ClientTransport}, and time is the dialer's clock. So a test can walk through its histories one step at a time.
+ *
+ * <pre>{@code
+ *                       a link is up    none is up,      none is up,      carries    an operation  no link can
+ *  state                                one dials        all wait         nothing    comes         be, or close
+ *  CONNECTING           READY           -                BACKING_OFF      -          waits         CLOSED
+ *  READY                -               CONNECTING       BACKING_OFF      IDLE       goes          CLOSED
+ *  BACKING_OFF          READY           CONNECTING       -                -          waits sooner  CLOSED
+ *  IDLE                 -               -                -                -          CONNECTING    CLOSED
+ *  CLOSED               -               -                -                -          fails         -
+ * }</pre>
  */
 public final class Links implements LinkOwner {
     private static final Logger LOG = LoggerFactory.getLogger(Links.class);
@@ -157,7 +170,7 @@ public final class Links implements LinkOwner {
     /** What becomes {@code ready} when those that wait have begun. */
     private Ready latest = Ready.NONE;
 
-    private final Set<Channel> open = new LinkedHashSet<>();
+    private final Set<ClientTransport> open = new LinkedHashSet<>();
     private final ReadyFutures readers;
     private final ReadyFutures writers;
     private final DialLimit dials;
@@ -301,9 +314,9 @@ public final class Links implements LinkOwner {
 
     /** The channel of a connection that is up; else the last one that was, if any. */
     public Channel channel() {
-        Messenger messenger = ready.pick();
-        if (messenger != null) {
-            return messenger.channel();
+        ClientTransport transport = ready.pick();
+        if (transport != null) {
+            return transport.channel();
         }
         Connected last = newest;
         if (last == null) {
@@ -328,29 +341,29 @@ public final class Links implements LinkOwner {
         return unsent;
     }
 
-    @Nullable Messenger pick(CallPlan plan) {
+    @Nullable ClientTransport pick(CallPlan plan) {
         Ready now = ready;
         return plan.keyed() ? now.pick(plan.keyHash()) : now.pick();
     }
 
-    @Nullable Messenger pickOpen(CallPlan plan) {
+    @Nullable ClientTransport pickOpen(CallPlan plan) {
         return ready.pickOpen(plan);
     }
 
-    @Nullable Messenger pickOtherThan(Messenger first, CallPlan plan) {
+    @Nullable ClientTransport pickOtherThan(ClientTransport first, CallPlan plan) {
         return ready.pickOtherThan(first, plan);
     }
 
-    @Nullable Messenger pickOpen0(CallPlan plan) {
+    @Nullable ClientTransport pickOpen0(CallPlan plan) {
         return latest.pickOpen(plan);
     }
 
-    @Nullable Messenger pickOtherThan0(Messenger first, CallPlan plan) {
+    @Nullable ClientTransport pickOtherThan0(ClientTransport first, CallPlan plan) {
         return latest.pickOtherThan(first, plan);
     }
 
-    EventExecutor notifier(@Nullable Messenger messenger) {
-        return messenger == null ? notifier : messenger.notifier();
+    EventExecutor notifier(@Nullable ClientTransport transport) {
+        return transport == null ? notifier : transport.notifier();
     }
 
     @Override
@@ -369,9 +382,9 @@ public final class Links implements LinkOwner {
     }
 
     @Override
-    public void leaving(Messenger messenger, long retryNanos, String reason) {
-        control.run(() -> find0(messenger, link -> {
-            log.info(name + ": " + messenger.channel() + " asks its clients to leave: " + ShortForm.printable(reason));
+    public void leaving(ClientTransport transport, long retryNanos, String reason) {
+        control.run(() -> find0(transport, link -> {
+            log.info(name + ": " + transport + " asks its clients to leave: " + ShortForm.printable(reason));
             link.leave0(retryNanos);
         }));
     }
@@ -391,19 +404,19 @@ public final class Links implements LinkOwner {
     }
 
     @Override
-    public void unanswered(Messenger messenger) {
-        control.run(() -> find0(messenger, Link::unanswered0));
+    public void unanswered(ClientTransport transport) {
+        control.run(() -> find0(transport, Link::unanswered0));
     }
 
     @Override
-    public boolean othersAnswerWithin(long nanos, Messenger except) {
+    public boolean othersAnswerWithin(long nanos, ClientTransport except) {
         return ready.answerWithin(nanos, except);
     }
 
-    private void find0(Messenger messenger, Consumer<Link> step) {
+    private void find0(ClientTransport transport, Consumer<Link> step) {
         for (Link link : all0()) {
             Connected current = link.current0();
-            if (current != null && current.messenger() == messenger) {
+            if (current != null && current.transport().equals(transport)) {
                 step.accept(link);
             }
         }
@@ -603,12 +616,12 @@ public final class Links implements LinkOwner {
     void opened0(Connected up) {
         newest = up;
         figures.count(figures.connections);
-        open.add(up.channel());
+        open.add(up.transport());
         forAddresses0(Addresses::connected0);
         Idleness watched = idleness;
         if (watched != null) {
-            Messenger messenger = up.messenger();
-            watched.opened0(messenger, messenger::carried, messenger::load);
+            ClientTransport transport = up.transport();
+            watched.opened0(transport, transport::carried, transport::load);
         }
     }
 
@@ -618,16 +631,16 @@ public final class Links implements LinkOwner {
     }
 
     void closed0(Connected lost) {
-        open.remove(lost.channel());
+        open.remove(lost.transport());
         Idleness watched = idleness;
         if (watched != null) {
-            watched.closed0(lost.messenger());
+            watched.closed0(lost.transport());
         }
     }
 
     /** Why a connection has ended. */
     Throwable causeOf(Connected lost) {
-        return lost.messenger().closed("the connection", new ClosedChannelException());
+        return lost.transport().closeCause();
     }
 
     /**
@@ -674,16 +687,16 @@ public final class Links implements LinkOwner {
         boolean all = used.stream().noneMatch(Link::isGood0);
         boolean lastLost = all && answered;
         answered = !all;
-        List<Messenger> up = new ArrayList<>(used.size());
+        List<ClientTransport> up = new ArrayList<>(used.size());
         List<SocketAddress> servers = new ArrayList<>(used.size());
         for (Link link : used) {
             Connected current = link.current0();
             if (current != null && (all || link.isGood0())) {
-                up.add(current.messenger());
+                up.add(current.transport());
                 servers.add(link.address());
             }
         }
-        Ready next = new Ready(up, servers);
+        Ready next = new Ready(up, servers, control.clock());
         latest = next;
         if (!up.isEmpty()) {
             updateNewest0();
@@ -756,7 +769,7 @@ public final class Links implements LinkOwner {
         Connected last = newest;
         for (Link link : all0()) {
             Connected current = link.current0();
-            if (current != null && (last == null || !last.channel().isActive())) {
+            if (current != null && (last == null || !last.transport().isConnected())) {
                 last = current;
             }
         }
@@ -921,8 +934,8 @@ public final class Links implements LinkOwner {
         closed = true;
         end0("this end has closed the connection");
         giveUpFirst0(new ConnectionException("connect to " + name + ": the client was closed"));
-        CompletableFuture<Void> channels =
-                CompletableFuture.allOf(open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new));
+        CompletableFuture<Void> channels = CompletableFuture.allOf(
+                open.stream().map(ClientTransport::close).toArray(CompletableFuture<?>[]::new));
         Future<?> limit =
                 control.schedule(() -> channels.complete(null), TimeUnit.MILLISECONDS.toNanos(ShortForm.CLOSE_MILLIS));
         channels.whenComplete((all, none) -> limit.cancel(false));

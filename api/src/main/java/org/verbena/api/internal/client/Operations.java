@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.client.RequestOptions;
 import org.verbena.api.internal.loop.HandlerTime;
 import org.verbena.api.internal.loop.LoopFuture;
+import org.verbena.api.internal.request.ClientTransport;
 import org.verbena.api.internal.request.CodedStream;
 import org.verbena.api.internal.request.Frames;
 import org.verbena.api.internal.request.Headers;
@@ -23,6 +24,7 @@ import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.ShortForm;
 import org.verbena.api.internal.request.StreamOperation;
+import org.verbena.api.internal.request.UnsentItems;
 import org.verbena.api.service.Metadata;
 import org.verbena.api.service.Method;
 import org.verbena.api.service.Reply;
@@ -52,14 +54,14 @@ public final class Operations {
     /** As {@link #start(Operation, ByteBuffer, long)}, by a plan. */
     private <T> CompletableFuture<T> start(
             Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos, CallPlan plan) {
-        Messenger messenger = links.pick(plan);
+        ClientTransport transport = links.pick(plan);
         ByteBuf copy;
         try {
-            copy = Frames.copyOf(allocator(messenger), message);
+            copy = Frames.copyOf(allocator(transport), message);
         } catch (RuntimeException | Error noMemory) {
-            return LoopFuture.of(links.notifier(messenger).newFailedFuture(noMemory));
+            return LoopFuture.of(links.notifier(transport).newFailedFuture(noMemory));
         }
-        return LoopFuture.of(start(messenger, operation, copy, timeoutNanos, plan));
+        return LoopFuture.of(start(transport, operation, copy, timeoutNanos, plan));
     }
 
     /** Begins, now or when there is a connection. Takes ownership of the message. */
@@ -100,24 +102,23 @@ public final class Operations {
 
     private <Q, T> CompletableFuture<T> call(
             Method<Q, ?> method, Q request, Operation<T> operation, RequestOptions how, CallPlan plan) {
-        Messenger messenger = links.pick(plan);
+        ClientTransport transport = links.pick(plan);
         ByteBuf message;
         try {
-            message = encode(messenger, method, request);
+            message = encode(transport, method, request);
         } catch (Throwable cause) {
-            return LoopFuture.of(links.notifier(messenger).newFailedFuture(cause));
+            return LoopFuture.of(links.notifier(transport).newFailedFuture(cause));
         }
-        return LoopFuture.of(start(messenger, operation, message, timeoutNanos(how), plan));
+        return LoopFuture.of(start(transport, operation, message, timeoutNanos(how), plan));
     }
 
-    private static <Q> ByteBuf encode(@Nullable Messenger messenger, Method<Q, ?> method, Q request) throws Exception {
-        return ShortForm.encode(allocator(messenger), method.request(), request);
+    private static <Q> ByteBuf encode(@Nullable ClientTransport transport, Method<Q, ?> method, Q request)
+            throws Exception {
+        return ShortForm.encode(allocator(transport), method.request(), request);
     }
 
-    private static ByteBufAllocator allocator(@Nullable Messenger messenger) {
-        return messenger == null
-                ? UnpooledByteBufAllocator.DEFAULT
-                : messenger.channel().alloc();
+    private static ByteBufAllocator allocator(@Nullable ClientTransport transport) {
+        return transport == null ? UnpooledByteBufAllocator.DEFAULT : transport.alloc();
     }
 
     /** Begins a stream, once only. Takes ownership of the message. */
@@ -137,30 +138,34 @@ public final class Operations {
     /** As {@link #stream(Method, RequestOptions)}, with the only request. */
     public <Q, R> ValueStream<Q, R> stream(Method<Q, R> method, Q request, RequestOptions how) {
         CallPlan plan = options.plan().with(how).once();
-        Messenger messenger = links.pick(plan);
+        ClientTransport transport = links.pick(plan);
         ItemStream stream;
         try {
-            ByteBuf message = encode(messenger, method, request);
-            stream = stream(messenger, message, Headers.ofStream(how.metadata(), method, true), how, plan);
+            ByteBuf message = encode(transport, method, request);
+            stream = stream(transport, message, Headers.ofStream(how.metadata(), method, true), how, plan);
         } catch (Throwable cause) {
-            stream = ItemStream.ofClient(links.control().clock(), messenger, links.unsent())
-                    .begun(links.notifier(messenger).newFailedFuture(cause));
+            stream = ItemStream.ofClient(links.control().clock(), unsent(transport))
+                    .begun(links.notifier(transport).newFailedFuture(cause));
         }
         stream.end();
         return new CodedStream<>(stream, method.request(), method.reply());
     }
 
     private ItemStream stream(
-            @Nullable Messenger messenger,
+            @Nullable ClientTransport transport,
             @Nullable ByteBuf message,
             Headers headers,
             RequestOptions how,
             CallPlan plan) {
-        ItemStream stream = ItemStream.ofClient(links.control().clock(), messenger, links.unsent());
+        ItemStream stream = ItemStream.ofClient(links.control().clock(), unsent(transport));
         boolean inherits = how.timeout() == null && HandlerTime.isLimited();
         StreamOperation operation =
                 new StreamOperation(headers, stream, inherits || how.timeout() != null, received -> {});
-        return stream.begun(start(messenger, operation, message, inherits ? Long.MAX_VALUE : timeoutNanos(how), plan));
+        return stream.begun(start(transport, operation, message, inherits ? Long.MAX_VALUE : timeoutNanos(how), plan));
+    }
+
+    private UnsentItems unsent(@Nullable ClientTransport transport) {
+        return transport == null ? links.unsent() : transport.unsent();
     }
 
     private long timeoutNanos(RequestOptions how) {
@@ -169,48 +174,48 @@ public final class Operations {
     }
 
     private <T> Future<T> start(
-            @Nullable Messenger messenger,
+            @Nullable ClientTransport transport,
             Operation<T> operation,
             @Nullable ByteBuf message,
             long timeoutNanos,
             CallPlan plan) {
         if (operation.equals(Operation.SEND)) {
-            return begin(messenger, operation, message, timeoutNanos, true, plan);
+            return begin(transport, operation, message, timeoutNanos, true, plan);
         }
         if (HandlerTime.isOver()) {
             ReferenceCountUtil.safeRelease(message);
-            return links.notifier(messenger)
+            return links.notifier(transport)
                     .newFailedFuture(new RequestException.TimedOut("request: nothing was sent, since the time of the"
                             + " request that this handler answers is over"));
         }
         long nanos = HandlerTime.atMost(timeoutNanos);
         boolean whole = nanos == timeoutNanos;
         if (options.interceptors().isEmpty()) {
-            return begin(messenger, operation, message, nanos, whole, plan);
+            return begin(transport, operation, message, nanos, whole, plan);
         }
         Intercepted<T> request = new Intercepted<>(RequestOperations.headed(operation, plan));
         Throwable refusal = request.pass(options.interceptors());
         if (refusal != null) {
             ReferenceCountUtil.safeRelease(message);
             request.ended(Metadata.EMPTY, refusal);
-            return links.notifier(messenger).newFailedFuture(refusal);
+            return links.notifier(transport).newFailedFuture(refusal);
         }
         return request.seenBefore(
-                begin(messenger, request.operation(), message, nanos, whole, plan),
-                links.notifier(messenger).newPromise());
+                begin(transport, request.operation(), message, nanos, whole, plan),
+                links.notifier(transport).newPromise());
     }
 
     private <T> Future<T> begin(
-            @Nullable Messenger messenger,
+            @Nullable ClientTransport transport,
             Operation<T> operation,
             @Nullable ByteBuf message,
             long timeoutNanos,
             boolean whole,
             CallPlan plan) {
-        if (messenger != null && (plan.isPlain() || operation.equals(Operation.SEND))) {
-            return operation.start(messenger, message, timeoutNanos, whole, true);
+        if (transport != null && (plan.isPlain() || operation.equals(Operation.SEND))) {
+            return transport.start(operation, message, timeoutNanos, whole, true);
         }
-        Promise<T> outcome = new Outcome<>(links.notifier(messenger));
+        Promise<T> outcome = new Outcome<>(links.notifier(transport));
         ByteBuf usable;
         try {
             usable = Messenger.checkUsable(message);
@@ -218,7 +223,7 @@ public final class Operations {
             outcome.tryFailure(cause);
             return outcome;
         }
-        new Call<>(links, operation, usable, outcome, timeoutNanos, whole, plan).begin(messenger);
+        new Call<>(links, operation, usable, outcome, timeoutNanos, whole, plan).begin(transport);
         return outcome;
     }
 }

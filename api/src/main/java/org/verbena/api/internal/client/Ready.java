@@ -3,21 +3,26 @@ package org.verbena.api.internal.client;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.List;
-import java.util.concurrent.ThreadLocalRandom;
+import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
-import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.ClientTransport;
+import org.verbena.transport.spi.LoopClock;
 
 /** The connections of a client that are up, and how one is chosen among them. Does not change. Any thread. */
+@SuppressWarnings("ReferenceEquality") // a transport is this one or another
 final class Ready {
-    static final Ready NONE = new Ready(List.of(), List.of());
+    static final Ready NONE = new Ready(List.of(), List.of(), LoopClock.system());
 
-    private final Messenger[] messengers;
+    private final ClientTransport[] transports;
 
     /** Of their addresses, which are the same in all clients. */
     private final long[] hashes;
 
-    Ready(List<Messenger> messengers, List<SocketAddress> addresses) {
-        this.messengers = messengers.toArray(Messenger[]::new);
+    private final LoopClock clock;
+
+    Ready(List<ClientTransport> transports, List<SocketAddress> addresses, LoopClock clock) {
+        this.clock = clock;
+        this.transports = transports.toArray(ClientTransport[]::new);
         hashes = addresses.stream().mapToLong(Ready::hash).toArray();
     }
 
@@ -40,12 +45,12 @@ final class Ready {
     }
 
     boolean isEmpty() {
-        return messengers.length == 0;
+        return transports.length == 0;
     }
 
     boolean isWritable() {
-        for (Messenger messenger : messengers) {
-            if (messenger.channel().isWritable()) {
+        for (ClientTransport transport : transports) {
+            if (transport.isWritable()) {
                 return true;
             }
         }
@@ -53,34 +58,33 @@ final class Ready {
     }
 
     /** The less loaded of two; null if there is none. */
-    @Nullable Messenger pick() {
-        return switch (messengers.length) {
+    @Nullable ClientTransport pick() {
+        return switch (transports.length) {
             case 0 -> null;
-            case 1 -> messengers[0];
+            case 1 -> transports[0];
             default -> lessLoaded();
         };
     }
 
-    private Messenger lessLoaded() {
-        ThreadLocalRandom random = ThreadLocalRandom.current();
-        int one = random.nextInt(messengers.length);
-        int other = random.nextInt(messengers.length - 1);
+    private ClientTransport lessLoaded() {
+        RandomGenerator random = clock.random();
+        int one = random.nextInt(transports.length);
+        int other = random.nextInt(transports.length - 1);
         if (other >= one) {
             other++;
         }
-        return messengers[one].burden() <= messengers[other].burden() ? messengers[one] : messengers[other];
+        return transports[one].burden() <= transports[other].burden() ? transports[one] : transports[other];
     }
 
     /** Whether the others that have answered at all do so within this time, and there is one. */
-    boolean answerWithin(long nanos, Messenger except) {
+    boolean answerWithin(long nanos, ClientTransport except) {
         boolean isKnown = false;
-        for (Messenger each : messengers) {
-            if (each != except && each.requests().hasAnswered()) {
-                if (!each.requests().answersWithin(nanos)) {
-                    return false;
-                }
-                isKnown = true;
+        for (ClientTransport each : transports) {
+            long usualNanos = each == except ? 0 : each.replyNanos();
+            if (usualNanos > nanos) {
+                return false;
             }
+            isKnown |= usualNanos > 0;
         }
         return isKnown;
     }
@@ -89,15 +93,15 @@ final class Ready {
      * One of the address to which the key belongs: the one with the highest hash of both, so that the others keep their
      * keys when it goes. The least loaded of its connections. Null if none is usable.
      */
-    @Nullable Messenger pick(long keyHash) {
+    @Nullable ClientTransport pick(long keyHash) {
         return pick(keyHash, null);
     }
 
-    private @Nullable Messenger pick(long keyHash, @Nullable Messenger except) {
-        Messenger best = null;
+    private @Nullable ClientTransport pick(long keyHash, @Nullable ClientTransport except) {
+        ClientTransport best = null;
         long highest = 0;
-        for (int i = 0; i < messengers.length; i++) {
-            Messenger each = messengers[i];
+        for (int i = 0; i < transports.length; i++) {
+            ClientTransport each = transports[i];
             if (each == except || !each.isUsable()) {
                 continue;
             }
@@ -111,11 +115,11 @@ final class Ready {
     }
 
     /** As the plan says, without those that are lost or left but still listed; null if there is none. */
-    @Nullable Messenger pickOpen(CallPlan plan) {
+    @Nullable ClientTransport pickOpen(CallPlan plan) {
         if (plan.keyed()) {
             return pick(plan.keyHash());
         }
-        Messenger picked = pick();
+        ClientTransport picked = pick();
         return picked == null || picked.isUsable() ? picked : pickOtherThan(picked, plan);
     }
 
@@ -123,23 +127,23 @@ final class Ready {
      * Another that is usable: of another address if there is one, and, if the plan has a key, the one that would have
      * the key without the first. Null if there is none.
      */
-    @Nullable Messenger pickOtherThan(Messenger first, CallPlan plan) {
+    @Nullable ClientTransport pickOtherThan(ClientTransport first, CallPlan plan) {
         if (plan.keyed()) {
             return pick(plan.keyHash(), first);
         }
         int own = 0;
-        while (own < messengers.length && messengers[own] != first) {
+        while (own < transports.length && transports[own] != first) {
             own++;
         }
-        Messenger sameAddress = null;
-        int from = messengers.length < 2 ? 0 : ThreadLocalRandom.current().nextInt(messengers.length);
-        for (int i = 0; i < messengers.length; i++) {
-            int at = (from + i) % messengers.length;
-            Messenger other = messengers[at];
+        ClientTransport sameAddress = null;
+        int from = transports.length < 2 ? 0 : clock.random().nextInt(transports.length);
+        for (int i = 0; i < transports.length; i++) {
+            int at = (from + i) % transports.length;
+            ClientTransport other = transports[at];
             if (other == first || !other.isUsable()) {
                 continue;
             }
-            if (own == messengers.length || hashes[at] != hashes[own]) {
+            if (own == transports.length || hashes[at] != hashes[own]) {
                 return other;
             }
             sameAddress = other;

@@ -9,7 +9,7 @@ import java.util.Queue;
 import java.util.SequencedSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import org.verbena.api.internal.request.Messenger;
+import org.verbena.api.internal.request.ClientTransport;
 
 /**
  * The calls of a client that have found no connection, or no room on it. They begin in the order in which they came,
@@ -49,7 +49,7 @@ final class Waiting {
      * thread.
      */
     void enter(Call<?> call) {
-        Messenger found = call.findNow();
+        ClientTransport found = call.findNow();
         if (found == null && !call.mayEnter()) {
             return;
         }
@@ -103,9 +103,9 @@ final class Waiting {
     /** Begins those that wait, with the connections that there are now. */
     void goOn0() {
         for (Call<?> call : List.copyOf(waiting)) {
-            Messenger messenger = call.pick0();
-            if (messenger != null && waiting.remove(call)) {
-                call.go0(messenger);
+            ClientTransport transport = call.pick0();
+            if (transport != null && waiting.remove(call)) {
+                call.go0(transport);
             }
         }
     }

@@ -204,12 +204,10 @@ public final class ItemStream implements MessageStream {
      * Makes the end of the client that begins it.
      *
      * @param clock the client's
-     * @param first the connection that it begins on, probably; null if there is none
-     * @param waiting what the streams of the client that have no connection wait to send
+     * @param unsent what waits to be sent: on the connection that it begins on, probably, or where there is none
      */
-    public static ItemStream ofClient(LoopClock clock, @Nullable Messenger first, UnsentItems waiting) {
-        return new ItemStream(
-                false, clock, first == null ? waiting : first.streams().unsent());
+    public static ItemStream ofClient(LoopClock clock, UnsentItems unsent) {
+        return new ItemStream(false, clock, unsent);
     }
 
     /** Makes the end of the handler that answers it, if it accepts it. */

@@ -10,16 +10,16 @@ public interface LinkOwner {
     LongAdder lateReplies();
 
     /** The server wants no further requests on this connection; it may be connected to again after that time. Once. */
-    void leaving(Messenger messenger, long retryNanos, String reason);
+    void leaving(ClientTransport transport, long retryNanos, String reason);
 
     /** A connection accepts messages again. */
     void writable();
 
     /** Several requests in a row have had no reply in time on this connection, or later than another connection. */
-    void unanswered(Messenger messenger);
+    void unanswered(ClientTransport transport);
 
     /** Whether the client's other connections have nearly all replies within this time, as far as is known. */
-    boolean othersAnswerWithin(long nanos, Messenger except);
+    boolean othersAnswerWithin(long nanos, ClientTransport except);
 
     /**
      * Takes an operation that a connection could not begin to another connection, now or later.

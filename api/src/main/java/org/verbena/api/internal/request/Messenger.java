@@ -11,6 +11,7 @@ import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
@@ -29,7 +30,7 @@ import org.verbena.transport.spi.LoopClock;
  * The last handler in the pipeline of the short form's channels. It reads {@link Frames} and passes them on: messages
  * to {@link Handlers}, and answers to {@link Requests}. {@link Outgoing} sends.
  */
-public final class Messenger extends ChannelDuplexHandler {
+public final class Messenger extends ChannelDuplexHandler implements ClientTransport {
     private final MessagePort port;
     private final Channel channel;
 
@@ -107,6 +108,7 @@ public final class Messenger extends ChannelDuplexHandler {
         port.beginShortForm0(streams.unsent()::waitingBytes);
     }
 
+    @Override
     public Channel channel() {
         return channel;
     }
@@ -122,16 +124,19 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /** How many operations of this end are under way, which costs a reader no lock: the figure may lag. Any thread. */
+    @Override
     public int load() {
         return requests.load() + limit.messages();
     }
 
     /** What {@link #load()} says, and the requests that have failed lately. Any thread. */
+    @Override
     public int burden() {
         return load() + requests.recentFailures();
     }
 
     /** How many messages and one-sided operations the connection has carried. Any thread. */
+    @Override
     public long carried() {
         MessageStatistics now = port.statistics();
         return now.messagesSent() + now.messagesReceived() + now.oneSidedOperations();
@@ -198,6 +203,7 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /** Runs the listeners of this connection's futures: they are called whether or not its loop has ended. */
+    @Override
     public EventExecutor notifier() {
         return notifier;
     }
@@ -233,6 +239,7 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /** Whether a client may begin something here. Any thread. */
+    @Override
     public boolean isUsable() {
         return !requests.isLeaving() && !isGone();
     }
@@ -251,10 +258,88 @@ public final class Messenger extends ChannelDuplexHandler {
         return message;
     }
 
+    // ---- of a client
+
+    @Override
+    public boolean isConnected() {
+        return channel.isActive();
+    }
+
+    @Override
+    public boolean isWritable() {
+        return channel.isWritable();
+    }
+
+    @Override
+    public long replyNanos() {
+        return requests.replyNanos();
+    }
+
+    @Override
+    public boolean isUnproven() {
+        return requests.isUnproven();
+    }
+
+    @Override
+    public long leavingNanos() {
+        return requests.leavingNanos();
+    }
+
+    @Override
+    public UnsentItems unsent() {
+        return streams.unsent();
+    }
+
+    @Override
+    public <T> Future<T> start(
+            Operation<T> operation, @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
+        return operation.start(this, message, timeoutNanos, whole, goesOn);
+    }
+
+    @Override
+    public void abandon(Future<?> request) {
+        requests.abandon(request);
+    }
+
+    @Override
+    public void countUnanswered() {
+        requests.countUnanswered();
+    }
+
+    @Override
+    public ByteBufAllocator alloc() {
+        return channel.alloc();
+    }
+
+    @Override
+    public java.util.concurrent.Future<?> schedule(Runnable step, long delayNanos) {
+        return channel.eventLoop().schedule(step, delayNanos, TimeUnit.NANOSECONDS);
+    }
+
+    @Override
+    public CompletableFuture<Void> close() {
+        return ShortForm.close(channel);
+    }
+
+    @Override
+    public void whenClosed(Runnable step) {
+        channel.closeFuture().addListener(closed -> step.run());
+    }
+
+    @Override
+    public Throwable closeCause() {
+        return closed("the connection", new ClosedChannelException());
+    }
+
+    @Override
+    public String toString() {
+        return channel.toString();
+    }
+
     // ---- futures
 
     /** Why nothing can be sent or answered any more. Any thread. */
-    public Throwable closed(String what, Throwable closed) {
+    Throwable closed(String what, Throwable closed) {
         Throwable cause = firstCause;
         String subject = what + " to " + channel.remoteAddress() + ": ";
         if (cause != null) {
@@ -273,6 +358,7 @@ public final class Messenger extends ChannelDuplexHandler {
     }
 
     /** Begins nothing further, and ends the connection when the last request has completed. Any thread. */
+    @Override
     public void leave() {
         requests.leave();
     }

@@ -155,18 +155,13 @@ public final class Requests {
         return failures.isNone() ? 0 : failures.count(clock.nanoTime());
     }
 
-    /** Whether nearly all replies take no longer, as far as is known. Any thread. */
-    public boolean answersWithin(long nanos) {
-        return latency.firstEstimateNanos() <= nanos;
-    }
-
-    /** Whether there has been a reply. Any thread. */
-    public boolean hasAnswered() {
-        return latency.firstEstimateNanos() != 0;
+    /** Within which time nearly all replies come; 0 while there was none. Any thread. */
+    long replyNanos() {
+        return latency.firstEstimateNanos();
     }
 
     /** Gives up a request that another connection has answered sooner: that says nothing of this one. Any thread. */
-    public void abandon(Future<?> request) {
+    void abandon(Future<?> request) {
         if (request instanceof Request<?> own) {
             own.abandon();
         } else {
@@ -235,17 +230,17 @@ public final class Requests {
     }
 
     /** After which time the server, which is leaving, may be connected to again; negative if it is not. Any thread. */
-    public long leavingNanos() {
+    long leavingNanos() {
         return leavingNanos;
     }
 
     /** Whether there was a request, and no answer to any. Any thread. */
-    public boolean isUnproven() {
+    boolean isUnproven() {
         return unproven;
     }
 
     /** A request was given up, since another connection has answered it sooner. Any thread. */
-    public void countUnanswered() {
+    void countUnanswered() {
         onLoop(this::countUnanswered0);
     }
 

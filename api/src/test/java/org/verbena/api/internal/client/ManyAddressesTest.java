@@ -3,7 +3,6 @@ package org.verbena.api.internal.client;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.ThreadMXBean;
-import io.netty.channel.Channel;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -39,7 +38,7 @@ class ManyAddressesTest {
         final AtomicInteger dials = new AtomicInteger();
 
         @Override
-        public Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
+        public Connected connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
             dials.incrementAndGet();
             throw new ConnectionException.Unreachable("nobody listens there");
         }
@@ -77,7 +76,7 @@ class ManyAddressesTest {
         }
 
         @Override
-        public Channel connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
+        public Connected connect(SocketAddress address, @Nullable List<String> rungs, long beganNanos) {
             max.accumulateAndGet(running.incrementAndGet(), Math::max);
             try {
                 over.await();
