@@ -19,8 +19,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.api.internal.client.Connected;
 import org.verbena.api.internal.client.Dialer;
 import org.verbena.api.internal.loop.LoopGroup;
+import org.verbena.api.internal.request.ClientTransport;
 import org.verbena.api.internal.request.HandlerLog;
-import org.verbena.api.internal.request.LinkOwner;
 import org.verbena.api.internal.request.Messenger;
 import org.verbena.api.internal.request.OpenRequests;
 import org.verbena.api.internal.request.RequestCounters;
@@ -43,7 +43,7 @@ final class ClientDialer implements Dialer {
 
     /** Set before the first connection is made. */
     @SuppressWarnings("NullAway.Init")
-    private volatile LinkOwner owner;
+    private volatile ClientTransport.Owner owner;
 
     /** Entered with the first connection, since the provider may depend on the address. Written under the lock. */
     private volatile @Nullable SharedLoops shared;
@@ -71,7 +71,7 @@ final class ClientDialer implements Dialer {
     }
 
     /** Whose connections it makes. */
-    void begin(LinkOwner client) {
+    void begin(ClientTransport.Owner client) {
         owner = client;
     }
 

@@ -25,7 +25,8 @@ class InheritedFactoriesTest {
     /** Of a superclass, and why what it makes deceives nobody. */
     private static final Map<String, String> HARMLESS = Map.of(
             "org.jgroups.protocols.TPConfig.createBundler", "makes no transport",
-            "java.net.InetSocketAddress.createUnresolved", "makes an address, and says of which type");
+            "java.net.InetSocketAddress.createUnresolved", "makes an address, and says of which type",
+            "java.nio.channels.spi.SelectorProvider.provider", "of a class that is not exported");
 
     /** The public classes of all modules that are on this one's class path. */
     private static List<Class<?>> types(TreeSet<String> modules) throws IOException {

@@ -31,7 +31,6 @@ import org.verbena.api.internal.loop.LoopFuture;
 import org.verbena.api.internal.loop.VirtualNotifier;
 import org.verbena.api.internal.request.ClientTransport;
 import org.verbena.api.internal.request.Latency;
-import org.verbena.api.internal.request.LinkOwner;
 import org.verbena.api.internal.request.NameLookup;
 import org.verbena.api.internal.request.Operation;
 import org.verbena.api.internal.request.Retries;
@@ -62,7 +61,7 @@ import org.verbena.transport.spi.RateLimitedLog;
  *  CLOSED               -               -                -                -          fails         -
  * }</pre>
  */
-public final class Links implements LinkOwner {
+public final class Links implements ClientTransport.Owner {
     private static final Logger LOG = LoggerFactory.getLogger(Links.class);
 
     /** How often the lack of a connection is logged, whatever else is. */

@@ -52,7 +52,7 @@ public final class Messenger extends ChannelDuplexHandler implements ClientTrans
     private final Streams streams;
 
     /** Null for a server's connection. */
-    private final @Nullable LinkOwner owner;
+    private final ClientTransport.@Nullable Owner owner;
 
     private final LoopClock clock;
 
@@ -77,7 +77,7 @@ public final class Messenger extends ChannelDuplexHandler implements ClientTrans
     /** Auto-read requested it. */
     private boolean isHeldByAutoRead;
 
-    private Messenger(MessagePort port, Serving serving, @Nullable LinkOwner owner) {
+    private Messenger(MessagePort port, Serving serving, ClientTransport.@Nullable Owner owner) {
         this.port = port;
         channel = port.channel();
         this.owner = owner;
@@ -93,7 +93,7 @@ public final class Messenger extends ChannelDuplexHandler implements ClientTrans
         streams = new Streams(this, serving.bounds());
     }
 
-    public static Messenger ofClient(MessagePort port, Serving serving, LinkOwner owner) {
+    public static Messenger ofClient(MessagePort port, Serving serving, ClientTransport.Owner owner) {
         return new Messenger(port, serving, owner);
     }
 
@@ -119,7 +119,7 @@ public final class Messenger extends ChannelDuplexHandler implements ClientTrans
     }
 
     /** The client that this connection belongs to; null for a server's connection. */
-    @Nullable LinkOwner owner() {
+    ClientTransport.@Nullable Owner owner() {
         return owner;
     }
 
@@ -292,8 +292,12 @@ public final class Messenger extends ChannelDuplexHandler implements ClientTrans
 
     @Override
     public <T> Future<T> start(
-            Operation<T> operation, @Nullable ByteBuf message, long timeoutNanos, boolean whole, boolean goesOn) {
-        return operation.start(this, message, timeoutNanos, whole, goesOn);
+            Operation<T> operation,
+            @Nullable ByteBuf message,
+            long timeoutNanos,
+            boolean hasFullTimeout,
+            boolean mayRedirect) {
+        return operation.start(this, message, timeoutNanos, hasFullTimeout, mayRedirect);
     }
 
     @Override
@@ -558,7 +562,7 @@ public final class Messenger extends ChannelDuplexHandler implements ClientTrans
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext context) {
         updateReading0();
-        LinkOwner client = owner;
+        ClientTransport.Owner client = owner;
         if (client != null && channel.isWritable()) {
             client.writable();
         }

@@ -114,7 +114,7 @@ final class Outgoing {
             ReferenceCountUtil.safeRelease(payload);
             return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
         }
-        LinkOwner client = messenger.owner();
+        ClientTransport.Owner client = messenger.owner();
         boolean isUsable =
                 mayRedirect ? messenger.isUsable() : !messenger.requests().isLeaving();
         if (client != null && payload != null && !isUsable) {

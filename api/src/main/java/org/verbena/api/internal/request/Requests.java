@@ -335,7 +335,7 @@ public final class Requests {
 
         /** This connection cannot begin it: another one of its client does, or it fails. */
         private void notBegun(Throwable cause, long leftNanos) {
-            LinkOwner owner = messenger.owner();
+            ClientTransport.Owner owner = messenger.owner();
             ByteBuf held = message;
             if (mayRedirect
                     && owner != null
@@ -508,7 +508,7 @@ public final class Requests {
          * others are.
          */
         private void cancelled0() {
-            LinkOwner owner = messenger.owner();
+            ClientTransport.Owner owner = messenger.owner();
             long nanos = clock.nanoTime() - beganNanos;
             if (owner != null
                     && pending.get(correlation) != null
@@ -812,7 +812,7 @@ public final class Requests {
     }
 
     private void countUnanswered0() {
-        LinkOwner owner = messenger.owner();
+        ClientTransport.Owner owner = messenger.owner();
         if (++unanswered >= MAX_UNANSWERED && owner != null) {
             unanswered = 0;
             owner.unanswered(messenger);
@@ -914,7 +914,7 @@ public final class Requests {
 
     /** The server has asked its clients to leave. */
     void serverLeaves0(long retryNanos, String reason) {
-        LinkOwner owner = messenger.owner();
+        ClientTransport.Owner owner = messenger.owner();
         if (owner != null && leavingNanos == NOT_ASKED) {
             leavingNanos = retryNanos;
             owner.leaving(messenger, retryNanos, reason);

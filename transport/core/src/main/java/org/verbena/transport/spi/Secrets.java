@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Bits that nobody can guess, for keys and nonces that loops draw. The system may take its time for random bits, and
- * loading its generator does. So it is asked once, for a seed, by {@link #prepare} on a thread that may wait; what loops
- * draw comes from the JDK's generator DRBG with that seed. Any thread.
+ * loading its generator does. So it is asked once, for a seed, by {@link #prepare} on a thread that may wait; what
+ * loops draw comes from the JDK's generator DRBG with that seed. Any thread.
  *
  * <p>Source: NIST SP 800-90A.
  */

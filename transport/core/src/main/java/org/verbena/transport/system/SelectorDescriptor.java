@@ -11,9 +11,9 @@ import java.util.Set;
 import org.verbena.transport.ffm.IoUring;
 
 /**
- * Finds the epoll descriptor of a selector of the JDK, so that a loop can wait for it with others. The JDK names it nowhere, so it
- * is recognised by what it does: of the process's epoll descriptors it is the one that is readable after each {@link
- * Selector#wakeup()}, and not after each {@link Selector#selectNow()}.
+ * Finds the epoll descriptor of a selector of the JDK, so that a loop can wait for it with others. The JDK names it
+ * nowhere, so it is recognised by what it does: of the process's epoll descriptors it is the one that is readable after
+ * each {@link Selector#wakeup()}, and not after each {@link Selector#selectNow()}.
  */
 public final class SelectorDescriptor {
     private static final Path DESCRIPTORS = Path.of("/proc/self/fd");

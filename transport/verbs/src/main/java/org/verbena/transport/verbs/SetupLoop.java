@@ -17,8 +17,8 @@ import org.verbena.verbs.NativeRdmaException;
  *   COMMON --moveTo(device)--&gt; of the device
  * </pre>
  *
- * <p>Each step brings a turn to the loop, and a turn takes all steps that there are, so that a turn which a loop refused
- * leaves none behind. A turn that comes to a loop that was left meanwhile goes after the others.
+ * <p>Each step brings a turn to the loop, and a turn takes all steps that there are, so that a turn which a loop
+ * refused leaves none behind. A turn that comes to a loop that was left meanwhile goes after the others.
  */
 final class SetupLoop implements Executor {
     private static final Logger LOG = LoggerFactory.getLogger(SetupLoop.class);
