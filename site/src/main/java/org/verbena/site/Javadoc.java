@@ -142,7 +142,7 @@ final class Javadoc {
         }
     }
 
-    /** Of a module: those of C's structs and functions are made by its build, and here again. */
+    /** The sources of a module: its build makes those of C's structs and functions, and this makes them again. */
     private static String sources(Path folder) {
         Path written = folder.resolve("src/main/java");
         Path tables = folder.resolve("src/bindings");

@@ -101,13 +101,12 @@ final class Page {
         String id = "";
         StringBuilder text = new StringBuilder();
         for (Element child : body.children()) {
-            if (child.tagName().matches("h[1-3]")) {
+            if (child.tagName().matches("h[23]")) {
                 search.add(pageTitle, section, source.file() + id, text.toString());
                 text.setLength(0);
-                boolean first = child.tagName().equals("h1");
-                section = first ? "" : child.text();
-                id = first ? "" : "#" + child.id();
-            } else {
+                section = child.text();
+                id = "#" + child.id();
+            } else if (!child.tagName().equals("h1")) {
                 text.append(child.text()).append(' ');
             }
         }

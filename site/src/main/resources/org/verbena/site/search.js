@@ -35,7 +35,11 @@ function weight(url) {
     return 0.5;
   }
   const page = url.replace(/\.html.*/, "");
-  return { guide: 1.6, running: 1.2, coverage: 0.3, "coverage-librdmacm": 0.3, changelog: 0.4, concepts: 0.5 }[page] ?? 1;
+  const weights = {
+    guide: 1.6, recipes: 1.3, tutorial: 1.2, running: 1.2,
+    notebook: 0.5, concepts: 0.5, changelog: 0.4, coverage: 0.3, "coverage-librdmacm": 0.3,
+  };
+  return weights[page] ?? 1;
 }
 
 /** The entries that have all words, best first: whole words before beginnings, and those before words that differ by a letter. */

@@ -58,6 +58,9 @@ class SearchTest {
         "spring boot, frameworks.html#spring-webflux",
         "shared memory, shm.html",
         "tls, rpc.html#tls",
+        "getting started, tutorial.html",
+        "example, recipes.html",
+        "sizing, running.html#sizing-a-server",
         "RdmaClient, api/org.verbena.api/org/verbena/api/RdmaClient.html",
     })
     void findsWhatPeopleLookFor(String query, String url) {

@@ -18,6 +18,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jsoup.Jsoup;
 import org.jsoup.nodes.Document;
@@ -27,6 +29,7 @@ import org.junit.jupiter.api.Test;
 /** The site that was just built holds together: every link, picture and search result leads to something in it. */
 class SiteTest {
     private static final Path SITE = Path.of(System.getProperty("site"));
+    private static final Pattern EXPORTS = Pattern.compile("module ([\\w.]+) \\{.*\\bexports ", Pattern.DOTALL);
 
     private final Map<Path, Set<String>> ids = new HashMap<>();
 
@@ -59,7 +62,9 @@ class SiteTest {
             JsonObject object = entry.getAsJsonObject();
             urls.add(object.get("url").getAsString());
         }
-        assertThat(urls).allMatch(url -> exists(SITE.resolve("index.html"), url));
+        assertThat(urls)
+                .allMatch(url -> exists(SITE.resolve("index.html"), url))
+                .doesNotHaveDuplicates();
         assertThat(urls)
                 .contains(
                         "index.html",
@@ -67,6 +72,49 @@ class SiteTest {
                         "errors.html#soft-iwarp-siw",
                         "api/org.verbena.api/org/verbena/api/RdmaChannel.html",
                         "api/org.verbena.verbs/org/verbena/verbs/QueuePair.html");
+    }
+
+    /** By the declarations in the source tree, not by the list that the site is made from. */
+    @Test
+    void hasJavadocOfEveryModuleThatExportsSomething() throws IOException {
+        List<String> modules = new ArrayList<>();
+        try (Stream<Path> files = Files.find(
+                Path.of("..").toRealPath(), 7, (file, attributes) -> file.endsWith("src/main/java/module-info.java"))) {
+            for (Path file : files.toList()) {
+                Matcher exports = EXPORTS.matcher(Files.readString(file));
+                if (exports.find()) {
+                    modules.add(exports.group(1));
+                }
+            }
+        }
+        assertThat(modules).hasSizeGreaterThan(10);
+        assertThat(modules).allMatch(module -> Files.exists(SITE.resolve("api/" + module + "/module-summary.html")));
+        for (String artifact : List.of("verbena-ratis", "verbena-disni")) { // which are no modules
+            assertThat(SITE.resolve("api/" + artifact + "/index.html")).exists();
+        }
+    }
+
+    @Test
+    void javadocBeginsWithTheModulesThatProgramsUse() throws IOException {
+        assertThat(parse(SITE.resolve("api/index.html")).select("main a[href]").eachAttr("href"))
+                .startsWith("org.verbena.api/module-summary.html");
+    }
+
+    @Test
+    void linksToPagesReadAsTitles() throws IOException {
+        for (Path page : ownPages()) {
+            assertThat(parse(page).select("main a[href]").eachText())
+                    .as(page.toString())
+                    .noneMatch(text -> text.matches("[\\w./-]+\\.md"));
+        }
+    }
+
+    @Test
+    void contentsHaveTwoLevels() throws IOException {
+        Document guide = parse(SITE.resolve("guide.html"));
+        assertThat(guide.select("aside > ul > li > a[href]").eachAttr("href")).contains("#the-short-form");
+        assertThat(guide.select("aside > ul > li > ul > li > a[href]").eachAttr("href"))
+                .contains("#stopping-a-server");
     }
 
     @Test
