@@ -132,8 +132,8 @@ class ArchitectureTest {
         return List.of(
                 Arguments.of(VERBS, List.of()),
                 Arguments.of(CM, List.of(VERBS)),
-                Arguments.of(NATIVE, List.of(TRANSPORT, SPI, FFM, CM, VERBS)),
-                Arguments.of(SOFT, List.of(TRANSPORT, SPI, SOFTWARE, FFM)),
+                Arguments.of(NATIVE, List.of(TRANSPORT, SPI, SYSTEM, FFM, CM, VERBS)),
+                Arguments.of(SOFT, List.of(TRANSPORT, SPI, SOFTWARE, SYSTEM, FFM)),
                 Arguments.of(SHM, List.of(TRANSPORT, SPI, SOFTWARE, SYSTEM, FFM)),
                 Arguments.of(TESTING, List.of(TRANSPORT, SPI, SOFTWARE)),
                 Arguments.of(API, CORE),

@@ -92,7 +92,7 @@ public interface ClientTransport {
         /** Counts the replies that arrive when their requests wait no more, on all of the client's connections. */
         LongAdder lateReplies();
 
-        /** The server wants no further requests on this connection; it may be connected to again after that time. Once. */
+        /** The server wants no further requests here; it may be connected to again after that time. Once. */
         void leaving(ClientTransport transport, long retryNanos, String reason);
 
         /** A connection accepts messages again. */

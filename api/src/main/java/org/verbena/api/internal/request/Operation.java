@@ -27,8 +27,8 @@ public interface Operation<T> {
      * @param timeoutNanos of a request
      * @param hasFullTimeout whether that is all the time that the program gives it, or more than half: a server that
      *     has less and does not answer may be a good one
-     * @param mayRedirect whether the client {@linkplain ClientTransport.Owner#goOn takes it to another connection} if this one
-     *     cannot begin it; otherwise it fails
+     * @param mayRedirect whether the client {@linkplain ClientTransport.Owner#goOn takes it to another connection} if
+     *     this one cannot begin it; otherwise it fails
      */
     Future<T> start(
             Messenger messenger,
