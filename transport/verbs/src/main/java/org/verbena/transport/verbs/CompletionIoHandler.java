@@ -311,7 +311,6 @@ final class CompletionIoHandler extends DescriptorIoHandler {
 
     private void scheduleDrainTick(IoEventLoop loop) {
         if (!drainTickScheduled && !destroying && !loop.isShuttingDown()) {
-            drainTickScheduled = true;
             loop.schedule(
                     () -> {
                         drainTickScheduled = false;
@@ -322,6 +321,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                     },
                     DRAIN_TICK_MILLIS,
                     TimeUnit.MILLISECONDS);
+            drainTickScheduled = true; // last: it may be refused
         }
     }
 

@@ -129,8 +129,14 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                     });
                 }
             }
-            case LINGERING ->
-                loop().loop().loop().schedule(() -> take(Event.LINGERED), LINGER_MILLIS, TimeUnit.MILLISECONDS);
+            case LINGERING -> {
+                try {
+                    loop().loop().loop().schedule(() -> take(Event.LINGERED), LINGER_MILLIS, TimeUnit.MILLISECONDS);
+                } catch (Throwable refused) { // an id that waits without a limit may never be closed
+                    LOG.debug("{} does not wait for the peer's answer", endpoint, refused);
+                    take(Event.LINGERED);
+                }
+            }
             case GONE -> closeId();
             default -> {}
         }

@@ -652,15 +652,19 @@ final class LoopDevice {
             completions.close();
             device.remove(this);
         } catch (NativeRdmaException | IllegalStateException stillUsed) {
-            if (attempts == 0) {
-                LOG.error("The queues of a loop on {} could not be destroyed", device.name(), stillUsed);
-                device.remove(this);
-                return;
+            if (attempts > 0) {
+                LOG.debug("The queues of a loop on {} are still in use: {}", device.name(), stillUsed.getMessage());
+                try {
+                    device.connectionLoop()
+                            .loop()
+                            .schedule(() -> close(attempts - 1), CLOSE_RETRY_MILLIS, TimeUnit.MILLISECONDS);
+                    return;
+                } catch (Throwable notLater) {
+                    stillUsed.addSuppressed(notLater);
+                }
             }
-            LOG.debug("The queues of a loop on {} are still in use: {}", device.name(), stillUsed.getMessage());
-            device.connectionLoop()
-                    .loop()
-                    .schedule(() -> close(attempts - 1), CLOSE_RETRY_MILLIS, TimeUnit.MILLISECONDS);
+            LOG.error("The queues of a loop on {} could not be destroyed", device.name(), stillUsed);
+            device.remove(this);
         }
     }
 }

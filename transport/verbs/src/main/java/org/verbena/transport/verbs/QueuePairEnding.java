@@ -61,9 +61,15 @@ final class QueuePairEnding {
         } catch (RuntimeException refused) {
             if (attempts > 1) {
                 LOG.debug("{}: {}", owner, refused.getMessage());
-                loop.schedule(
-                        () -> close(queuePair, owner, loop, then, attempts - 1), RETRY_MILLIS, TimeUnit.MILLISECONDS);
-                return;
+                try {
+                    loop.schedule(
+                            () -> close(queuePair, owner, loop, then, attempts - 1),
+                            RETRY_MILLIS,
+                            TimeUnit.MILLISECONDS);
+                    return;
+                } catch (Throwable notLater) {
+                    refused.addSuppressed(notLater);
+                }
             }
             LOG.error(
                     "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
