@@ -109,8 +109,7 @@ final class LoopDevice {
     private void makeOwnDomain() {
         try {
             NativeFailures.tryTwice(() -> {
-                ThreadDomain made =
-                        threadDomain == null ? device.context().allocateThreadDomain() : threadDomain;
+                ThreadDomain made = threadDomain == null ? device.context().allocateThreadDomain() : threadDomain;
                 threadDomain = made;
                 ownDomain = device.context()
                         .allocateParentDomain(device.memoryDomain().protectionDomain(), made);
