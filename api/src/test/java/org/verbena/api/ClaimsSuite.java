@@ -191,6 +191,7 @@ public abstract class ClaimsSuite extends ApiSuite {
     }
 
     /** The open claim ends with the connection, and its memory goes home. */
+    @Tag("lab-full")
     @Test
     void aPeerThatIsGoneEndsTheOpenClaim() {
         try (Server server = listen()) {
