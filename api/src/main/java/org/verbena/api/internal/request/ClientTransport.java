@@ -21,7 +21,7 @@ public interface ClientTransport {
     /** Whether it is still connected. */
     boolean isConnected();
 
-    /** Whether an operation may begin here: it is connected, and the server has not asked to leave. */
+    /** Whether an operation may begin here: it is connected, and has not been left. */
     boolean isUsable();
 
     /** Whether little waits to be sent. */
